@@ -256,8 +256,8 @@ MUTANTS = [
     Mutant(
         "ledger: what is checked is not what is written",
         "ledger/ledger.py",
-        "after = max(self._leakage(settled, ledger_file.entries, charge), spent)",
-        "after = max(self._leakage(settled, ledger_file.entries[1:], charge), spent)",
+        "after = max(self._leakage(settled, book.entries, charge), book.spent)",
+        "after = max(self._leakage(settled, book.entries[1:], charge), book.spent)",
         "unit/ledger/test_ledger_sums.py",
     ),
     Mutant(
@@ -276,16 +276,16 @@ MUTANTS = [
     ),
     Mutant(
         "ledger: another Θ makes what was spent less",
-        "ledger/charging.py",
+        "ledger/ledger.py",
         "book.entries[number - 2].spent if number > 1 else 0.0",
         "0.0",
         "unit/ledger/test_ledger_changes.py",
     ),
     Mutant(
         "ledger: the Θ that a ledger began with charges for ever",
-        "ledger/charging.py",
+        "ledger/ledger.py",
         "        if change is None or change.theta is None:\n",
-        "        if change is None or change.theta is None or self.first:\n",
+        "        if change is None or change.theta is None or self._first:\n",
         "unit/ledger/test_ledger_changes.py",
     ),
     Mutant(
@@ -312,8 +312,8 @@ MUTANTS = [
     Mutant(
         "ledger: entries that another program added are not asked whether they follow",
         "ledger/book.py",
-        "    ledger_file.check_chain(known)\n",
-        "    ledger_file.check_chain(known) if not known else None\n",
+        "    book.check_chain(known)\n",
+        "    book.check_chain(known) if not known else None\n",
         "unit/ledger/test_ledger_chain.py",
     ),
     Mutant(
@@ -361,14 +361,14 @@ MUTANTS = [
     ),
     Mutant(
         "ledger: a window without a name is one of the first chain alone",
-        "ledger/_windows.py",
+        "ledger/same_records.py",
         "return [(list(range(chains)), _steps(window))]",
         "return [([0], _steps(window))]",
         "unit/ledger/test_ledger_sums.py",
     ),
     Mutant(
         "ledger: records of a part of a chain are charged as if they were its first ones",
-        "ledger/_windows.py",
+        "ledger/same_records.py",
         "return tuple(query_window if there == chain else ((0, there.steps),) for there in length)",
         "return tuple(query_window for there in length)",
         "unit/queries/test_query_records.py",

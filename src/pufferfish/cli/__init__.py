@@ -182,13 +182,11 @@ def _above(error: click.UsageError) -> str:
     from pufferfish.cli.project import FILE, project_above
 
     folder = project_above()
+    if folder is None:
+        return ""
+    folder = one_line(folder)
     return (
-        ""
-        if folder is None
-        else (
-            f"; {one_line(folder)}/{FILE} is read only in its own folder: run the command there, or give --project "
-            f"{one_line(folder)} before it"
-        )
+        f"; {folder}/{FILE} is read only in its own folder: run the command there, or give --project {folder} before it"
     )
 
 

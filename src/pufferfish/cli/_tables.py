@@ -14,7 +14,7 @@ from pufferfish._base.writing import Kind, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, require_matplotlib
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import node_names, option, split_groupings
+from pufferfish.cli.options import flag, node_names, option, split_groupings
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.data.read import check_reading
@@ -71,18 +71,12 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
         if same_file(path, second_path):
             raise ParameterError(f"{second_named} and {named} name the same file: name two")
     for named, path, kind in files:
-        with _named(named, path):
+        try:
             check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE, PREVIEW))
-
-
-@contextmanager
-def _named(option: str, path: str) -> Generator[None]:
-    """Say which option named a file that is in the way."""
-    try:
-        yield
-    except RecordError as error:
-        text = str(error)
-        raise RecordError(f"{option} {text}" if text.startswith(f"{display_path(path)} exists") else text) from error
+        except RecordError as error:
+            text = str(error)  # of a file that is in the way it is said which option named it
+            in_the_way = text.startswith(f"{display_path(path)} exists")
+            raise RecordError(f"{named} {text}" if in_the_way else text) from error
 
 
 # -- Options ---------------------------------------------------------------------------------------------------------
@@ -136,28 +130,16 @@ class Reading:
         return [declared.name for declared in fields(self) if getattr(self, declared.name) != usual.get(declared.name)]
 
     def of_chains(self) -> dict[str, Any]:
-        """Return the arguments of :func:`~pufferfish.read_sequences`.
-
-        Raises
-        ------
-        ParameterError
-            If there is no ``--state``.
-        """
+        """Return the arguments of :func:`~pufferfish.read_sequences`."""
         if self.state is None:
             raise ParameterError("give --state: the column of states")
         arguments = {name: getattr(self, name) for name in self.given if name not in ("columns", "spark")}
         return {"missing": "unobserved", **arguments}
 
     def of_rows(self) -> dict[str, Any]:
-        """Return the arguments of :func:`~pufferfish.read_rows`, but for the columns.
-
-        Raises
-        ------
-        ParameterError
-            If there are options about chains.
-        """
+        """Return the arguments of :func:`~pufferfish.read_rows` but the columns; refused are options about chains."""
         if names := [name for name in self.given if name in _OF_CHAINS]:
-            options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+            options = " and ".join(map(flag, names))
             verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
             raise ParameterError(
                 f"{options} {verb} for Markov chains, but the model is a network, whose table has one row per subject "

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
@@ -15,7 +14,7 @@ from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
-from pufferfish.cli.options import accept_option, argument, command, node_names, option
+from pufferfish.cli.options import accept_option, argument, command, flag, node_names, option
 from pufferfish.cli.print import progress
 from pufferfish.cli.project import from_project
 from pufferfish.data.rows import Rows
@@ -84,8 +83,11 @@ def check_command(options: CheckOptions) -> None:
                 "exact numbers of the table: if everybody may see them, give --accept public; never check a table "
                 "that you want to protect"
             )
+        arguments = options.reading.of_rows() if networks else options.reading.of_chains()
+        if networks:
+            arguments["columns"] = node_names(options.reading.columns, model.theta)
         with progress("checking the model"):
-            check = check_model(model, source, public=True, epsilon=epsilon, **_arguments(options.reading, model))
+            check = check_model(model, source, public=True, epsilon=epsilon, **arguments)
     if isinstance(check, NetworkCheck):
         text, more = network_text(check, as_options, details=options.details), "every pair of columns"
     else:
@@ -109,8 +111,7 @@ def _check_released(options: CheckOptions, model: Model) -> None:
     given += [name for name in ("accept", "plot") if getattr(options, name)]
     given += ["epsilon"] if options.epsilon != 1 else []
     if given:
-        named = names_of(f"--{name.replace('_', '-')}" for name in given)
-        raise ParameterError(f"{named} is for tables, but --released reads releases: leave it out")
+        raise ParameterError(f"{names_of(map(flag, given))} is for tables, but --released reads releases: leave it out")
     with progress("checking the model"):
         check = check_released(model, options.tables)
     click.echo(released_text(check, details=options.details))
@@ -133,10 +134,3 @@ def _kept(options: CheckOptions, model: Model, check: ModelCheck | NetworkCheck,
     write_model(kept, options.model)
     assert kept.checked is not None
     return f"kept in {options.model}: {kept.checked.in_words()}"
-
-
-def _arguments(reading: Reading, model: Model) -> dict[str, Any]:
-    """Return how a table is read under a model."""
-    if not model.theta.networks:
-        return reading.of_chains()
-    return {"columns": node_names(reading.columns, model.theta), **reading.of_rows()}

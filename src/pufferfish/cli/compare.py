@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import click
 
@@ -11,7 +11,7 @@ from pufferfish._base.checked import each_once, split_list
 from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW
-from pufferfish.cli._tables import BY_HELP, GroupedReading, Reading, check_targets, opened, read_under
+from pufferfish.cli._tables import BY_HELP, GroupedReading, check_targets, opened, read_under
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
@@ -27,6 +27,7 @@ from pufferfish.cli.options import (
     option,
     parse_lengths,
     protection_asked,
+    refuse_given,
     split_groupings,
     step_in,
 )
@@ -129,12 +130,8 @@ def compare_command(options: CompareOptions) -> None:
     if epsilon is not None:
         epsilon = as_epsilon(epsilon)
     inputs = (options.model, *tables)
-    targets = [
-        ("--plot", options.plot, PICTURE),
-        ("--draw", options.draw, PICTURE),
-        ("--report", options.report, PREVIEW),
-    ]
-    check_targets(targets, inputs=inputs, overwrite=False)
+    targets = [("--plot", options.plot, PICTURE), ("--draw", options.draw, PICTURE)]
+    check_targets([*targets, ("--report", options.report, PREVIEW)], inputs=inputs, overwrite=False)
     model = read_model(options.model)
     theta = model.theta
     secret, nodes = node_names(options.secrets, theta), node_names(reading.columns, theta)
@@ -146,7 +143,8 @@ def compare_command(options: CompareOptions) -> None:
     if options.draw is not None and not theta.networks:
         raise ParameterError("--draw is for networks, but the model consists of Markov chains: leave it out")
     if not tables:
-        _check_no_reading(reading, columns=bool(theta.networks))
+        read = [name for name in reading.given if not (theta.networks and name == "columns")]
+        refuse_given(options, read, "{} is for reading a table: give --table, or leave it out")
     if tables and lengths:
         raise ParameterError("--length and --table both give the number of records: give one of them")
     if not tables and not lengths and not theta.networks:
@@ -159,7 +157,7 @@ def compare_command(options: CompareOptions) -> None:
         present = data.nodes if isinstance(data, Rows) else None
         queries = [query_of(text, theta, nodes, present, model.bins) for text in asked]
     else:
-        length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
+        length = _length_given(lengths, theta)
     step = step_in(data, model)
     hidden = protection_asked(options.protect, options.within, theta, step)
     print_warnings(warnings_of_stretch(data, hidden.get("protect")))
@@ -179,7 +177,11 @@ def compare_command(options: CompareOptions) -> None:
             click.echo(said)
         taken = next((row for row in found if row.recommended), None)
         if taken is not None:
-            _print_of_noise(options, contest.calibration(taken), data, step)
+            calibration = contest.calibration(taken)
+            if options.promises:
+                print_promises(calibration.promises(step))
+            if options.table or options.length:
+                _warn_of_few(calibration, data)
         for line in _lines_of_size(options, theta, query, length):
             click.echo(line)
     contest, found = compared[0]
@@ -195,6 +197,16 @@ def compare_command(options: CompareOptions) -> None:
         click.echo(printable(f"written: {options.report}"))
 
 
+def _length_given(texts: tuple[str, ...], theta: Theta) -> Any:
+    """Return the lengths of chains, or the number of rows of a network's table."""
+    lengths = parse_lengths(texts)
+    if not theta.networks:
+        return lengths
+    if len(lengths) > 1:
+        raise ParameterError("give one --length for a network: the number of rows of its table")
+    return lengths[0] if lengths else 1
+
+
 def _asked(contest: Contest, options: CompareOptions, query: Query, data: Sequences | Rows | None) -> Comparison:
     """Return the noise of every mechanism at the ε that is asked for, or at which it is as accurate as asked."""
     if options.accuracy is None:
@@ -203,20 +215,8 @@ def _asked(contest: Contest, options: CompareOptions, query: Query, data: Sequen
     if data is None or fewest is None:
         return contest.at_accuracy(options.accuracy, options.alpha)
     found = contest.at_accuracy(accuracy_of_all(options.accuracy, query, data), options.alpha)
-    title = found.title.replace(
-        " within ", f" within {options.accuracy:g} in the group of {fewest:,} records, so within "
-    )
-    return replace(found, title=title)
-
-
-def _print_of_noise(
-    options: CompareOptions, calibration: Calibration, data: Sequences | Rows | None, step: str | None
-) -> None:
-    """Print what the least noise promises, if that is asked for, and warn where it hides nearly all."""
-    if options.promises:
-        print_promises(calibration.promises(step))
-    if options.table or options.length:
-        _warn_of_few(calibration, data)
+    group = f" within {options.accuracy:g} in the group of {fewest:,} records, so within "
+    return replace(found, title=found.title.replace(" within ", group))
 
 
 def _draw_pictures(
@@ -284,13 +284,6 @@ def _kinds_asked(
     return (COMPOSING, one_query_rows("group")) if named is None else (named, [])
 
 
-def _check_no_reading(reading: Reading, *, columns: bool) -> None:
-    """Refuse options that say how a table is read where there is none."""
-    for name in reading.given:
-        if not (columns and name == "columns"):
-            raise ParameterError(f"--{name.replace('_', '-')} is for reading a table: give --table, or leave it out")
-
-
 def _chains(lengths: Sequence[int]) -> str:
     """Say how many chains and records there are.
 
@@ -300,11 +293,3 @@ def _chains(lengths: Sequence[int]) -> str:
     ('1 chain with 5,000 records', '2 chains with 1,520 records')
     """
     return f"{counted(len(lengths), 'chain')} with {counted(sum(lengths), 'record')}"
-
-
-def _rows(lengths: tuple[str, ...]) -> int:
-    """Return the number of rows of a network's table."""
-    rows = parse_lengths(lengths) or [1]
-    if len(rows) > 1:
-        raise ParameterError("give one --length for a network: the number of rows of its table")
-    return rows[0]

@@ -1,7 +1,7 @@
 """``pufferfish fit``: a model from public data."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -14,7 +14,7 @@ from pufferfish._base.checked import split_list
 from pufferfish._base.view import counted, grid_lines, listed_in_short
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
-from pufferfish.cli.options import WHOLE, accept_option, argument, command, option, state_list
+from pufferfish.cli.options import WHOLE, accept_option, argument, command, flag, option, refuse_given, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
@@ -27,14 +27,13 @@ from pufferfish.fit.left_out import MOST_KINDS, LeftOut
 from pufferfish.fit.made_up import MadeUp, made_up, warnings_of_unseen
 from pufferfish.fit.members import CALLED
 from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
-from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
+from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, fit_network_to
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import SubjectsFit, fit_each_subject
 from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import draw_model
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -128,99 +127,52 @@ class FitOptions:
     plot: str | None = option("Draw transitions and dwell times, or the network (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
 
-    @property
-    def forgetting(self) -> bool:
-        """Whether no chain is fitted, but how soon it forgets."""
-        return bool(self.forgets or self.overlap)
-
     def check(self) -> None:
         """Refuse options that do not go with each other."""
         if self.arrows is not None:
-            self._check_network()
+            network = "--arrows fits a network, whose table has one row per subject"
+            refuse_given(self, _OF_CHAINS, f"{{}} is for chains, but {network}: leave out one of them")
+            self.reading.of_rows()
+            if not self.tables:
+                raise ParameterError("give the TABLE of public data that the network's tables are counted from")
             return
-        for name in ("columns", "certain"):
-            if getattr(self, name) is not None:
-                raise ParameterError(f"--{name} is for networks: give --arrows, or leave it out")
-        if self.forgetting:
-            for name in ("initial", "confidence", "clock", "each_subject", "order", "stays", "kinds"):
-                if getattr(self, name) not in (None, False):
-                    raise ParameterError(
-                        f"--{name.replace('_', '-')} is for transition probabilities, which --forgets does not use: "
-                        "leave it out"
-                    )
+        refuse_given(self, ("columns", "certain"), "{} is for networks: give --arrows, or leave it out")
+        if self.forgets or self.overlap:
+            probabilities = ("initial", "confidence", "clock", "each_subject", "order", "stays", "kinds")
+            refuse_given(
+                self, probabilities, "{} is for transition probabilities, which --forgets does not use: leave it out"
+            )
             return
         if not self.tables:
             raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
         if self.reading.state is None:
             raise ParameterError("give --state: the column of states")
-        self._check_defended()
-        self._check_stays()
+        if self.defend:
+            chosen = ("initial", "smoothing", "confidence", "clock", "each_subject", "order", "stays")
+            refuse_given(self, chosen, "--defend chooses the models itself: leave out {}")
+        else:
+            refuse_given(self, ("cover", "slower", "drop_slowest", "people"), "{} belongs to --defend: give both")
+        if self.stays:
+            refuse_given(self, _OF_ONE_MATRIX, "--stays does not work together with {0}: leave out {0}, or --stays")
+        else:
+            refuse_given(self, ("kinds",), "{} only works with --stays: give both")
         if self.confidence is not None:
-            self._check_confidence(self.confidence)
+            says = "--confidence gives bounds on one matrix: leave out --clock and --order"
+            refuse_given(self, ("clock", "order"), says)
+            if self.initial == "stationary":
+                raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
+            allow = "because bounds allow transitions that never occur: leave it out"
+            refuse_given(self, ("smoothing",), f"--confidence does not use {{}}, {allow}")
         if self.each_subject:
-            for name in ("confidence", "clock", "order"):
-                if getattr(self, name) is not None:
-                    raise ParameterError(
-                        f"--each-subject gives every subject one matrix: leave out --{name}, or --each-subject"
-                    )
+            says = "--each-subject gives every subject one matrix: leave out {}, or --each-subject"
+            refuse_given(self, _OF_ONE_MATRIX, says)
             if self.reading.subject is None:
                 raise ParameterError("give --subject, the column of subjects, for --each-subject")
 
-    def _check_defended(self) -> None:
-        """Refuse options of --defend without it, and those that say what it finds out."""
-        for name in ("cover", "slower", "drop_slowest", "people"):
-            if getattr(self, name) not in (None, False) and not self.defend:
-                raise ParameterError(f"--{name.replace('_', '-')} belongs to --defend: give both")
-        for name in ("initial", "smoothing", "confidence", "clock", "each_subject", "order", "stays"):
-            if self.defend and getattr(self, name) not in (None, False):
-                option_name = name.replace("_", "-")
-                raise ParameterError(f"--defend chooses the models itself: leave out --{option_name}")
 
-    def _check_stays(self) -> None:
-        """Refuse options that do not go with kinds of stay."""
-        if self.kinds is not None and not self.stays:
-            raise ParameterError("--kinds only works with --stays: give both")
-        for name in ("confidence", "clock", "order"):
-            if self.stays and getattr(self, name) is not None:
-                raise ParameterError(f"--stays does not work together with --{name}: leave out --{name}, or --stays")
-
-    def _check_network(self) -> None:
-        """Refuse options that speak of chains."""
-        chains = (
-            "states",
-            "initial",
-            "confidence",
-            "forgets",
-            "overlap",
-            "clock",
-            "each_subject",
-            "order",
-            "stays",
-            "defend",
-        )
-        if given := next((name for name in chains if getattr(self, name)), None):
-            raise ParameterError(
-                f"--{given.replace('_', '-')} is for chains, but --arrows fits a network, whose table has one row per "
-                "subject: leave out one of them"
-            )
-        self.reading.of_rows()
-        if not self.tables:
-            raise ParameterError("give the TABLE of public data that the network's tables are counted from")
-
-    def _check_confidence(self, confidence: float) -> None:
-        """Refuse options that speak of one chain."""
-        if not (self.clock is None and self.order is None):
-            raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
-        if self.initial == "stationary":
-            raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
-        if self.smoothing is not None:
-            raise ParameterError(
-                "--confidence does not use --smoothing, because bounds allow transitions that never occur: leave it out"
-            )
-        if not 0 < confidence < 1:
-            raise ParameterError(
-                f"--confidence is {confidence:g}, expected a probability such as 0.95, above 0 and below 1"
-            )
+_OF_ONE_MATRIX = ("confidence", "clock", "order")
+_OF_CHAINS = ("states", "initial", "confidence", "forgets", "overlap", "clock", "each_subject", "order", "stays")
+_OF_CHAINS += ("defend",)
 
 
 # -- The work --------------------------------------------------------------------------------------------------------
@@ -252,9 +204,11 @@ def fit_command(options: FitOptions) -> None:
     bif = options.arrows is not None and is_bif(options.output)
     targets = [("--output", options.output, BIF_FILE if bif else MODEL), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
-    with _opened_if_any(options) as table:
+    if options.reading.spark is not None and not options.tables:
+        raise ParameterError("--spark needs a TABLE: give one, or leave out --spark")
+    with opened(options.tables, options.reading) if options.tables else nullcontext() as table:
         states, merged = _merged(options, table, state_list(options.states))
-        model, lines = _how(options)(options, table, states)
+        model, lines = _fit(options, table, states)
     if options.states is None:
         print_warnings(
             f"the state {word!r} looks like a word for a missing value, but is now a state of the model: if it means "
@@ -278,31 +232,22 @@ def fit_command(options: FitOptions) -> None:
         click.echo("Treat this file as public from now on, and use it only for other data than the data it came from.")
 
 
-def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None], tuple[Model, list[str]]]":
-    """Return what does the work."""
-    if options.arrows is not None:
-        return _network
-    if options.forgetting:
-        return _forgetting
-    if options.defend:
-        return _defended
-    if options.stays:
-        return _stays
-    return _each_subject if options.each_subject else _one_model
-
-
 _Table: TypeAlias = "str | list[str] | SparkFiles | None"
+_Fit: TypeAlias = tuple[Model, list[str]]
+"""The model, and what to say of it."""
 
 
-@contextmanager
-def _opened_if_any(options: FitOptions) -> Generator[_Table]:
-    if options.tables:
-        with opened(options.tables, options.reading) as table:
-            yield table
-    elif options.reading.spark is not None:
-        raise ParameterError("--spark needs a TABLE: give one, or leave out --spark")
-    else:
-        yield None
+def _fit(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
+    """Fit what is asked for."""
+    if options.arrows is not None:
+        return _network(options, table)
+    if options.overlap or options.forgets:
+        return _forgetting(options, table, states)
+    if options.defend:
+        return _defended(options, table, states)
+    if options.stays:
+        return _stays(options, table, states)
+    return (_each_subject if options.each_subject else _one_model)(options, table, states)
 
 
 # -- Rare states, and what is made up -------------------------------------------------------------------------------
@@ -334,13 +279,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions) -> list[str]:
-    """Return what to say of a fit that smoothing completed.
-
-    Raises
-    ------
-    ModelError
-        If too much of it would be made up, and nobody accepts that.
-    """
+    """Return what to say of a fit that smoothing completed, refused where it makes up more than anybody accepts."""
     if not made.too_much or "smoothing" in options.accept:
         return made.sentences
     left = sequences.transitions.sum(axis=1)
@@ -359,8 +298,7 @@ def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions)
 # -- How soon a chain forgets (--forgets) ----------------------------------------------------------------------------
 
 
-def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it."""
+def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
     if not options.forgets:
         raise ParameterError("--overlap and --forgets belong together: give both")
     if options.overlap:
@@ -381,7 +319,7 @@ def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) ->
     return model, lines
 
 
-def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
     """Return the model of overlaps that the user knows."""
     forgets, overlap, reading = options.forgets, options.overlap, options.reading
     if table is not None:
@@ -390,9 +328,7 @@ def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> tup
         raise ParameterError(f"--forgets is given {len(forgets)} times and --overlap {len(overlap)}: one for each")
     for name in (*reading.given, *(["smoothing"] if options.smoothing is not None else [])):
         if name not in ("bins", "step", "gaps"):
-            raise ParameterError(
-                f"--{name.replace('_', '-')} is for a TABLE, which --overlap does not read: leave it out"
-            )
+            raise ParameterError(f"{flag(name)} is for a TABLE, which --overlap does not read: leave it out")
     bins = None if reading.bins is None else parse_bins(reading.bins)
     if states is None and bins is None:
         raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
@@ -405,15 +341,12 @@ def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> tup
 
 
 def _lines_of_forgetting(estimate: OverlapEstimate, step: str | None) -> list[str]:
-    whose = (
-        f"the least of {counted(estimate.subjects, 'subject')}, that of {estimate.subject!r}, "
-        if estimate.subject
-        else ""
-    )
-    after = f"after {estimate.steps:,} steps{'' if step is None else f' of {step}'}"
+    steps, whose = f"{estimate.steps:,} steps", ""
+    if estimate.subject:
+        whose = f"the least of {counted(estimate.subjects, 'subject')}, that of {estimate.subject!r}, "
+    after = f"after {steps}{'' if step is None else f' of {step}'}"
     return [
-        f"{after} habits overlap by {estimate.overlap:.4g}: {whose}about the state {estimate.steps:,} steps "
-        f"{estimate.direction}",
+        f"{after} habits overlap by {estimate.overlap:.4g}: {whose}about the state {steps} {estimate.direction}",
         f"  all taken together {estimate.pooled:.4g}, from {estimate.pairs:,} pairs of records",
     ]
 
@@ -423,8 +356,7 @@ def _lines_of_forgetting(estimate: OverlapEstimate, step: str | None) -> list[st
 _MOST_LINES = 8
 
 
-def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it."""
+def _network(options: FitOptions, table: _Table) -> _Fit:
     with progress("reading the table"):
         fit = fit_network_to(
             table,
@@ -442,7 +374,10 @@ def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tu
     if options.arrows == CHOW_LIU:
         lines.append(f"arrows: {', '.join(f'{parent}->{child}' for parent, child in network.edges)}")
     poor = sorted((of_node for of_node in fit.tables if of_node.few), key=lambda of_node: -of_node.few)
-    lines += [_line_of_table(of_node) for of_node in poor[:_MOST_LINES]]
+    for table_of in poor[:_MOST_LINES]:
+        few = f"{table_of.few:,} of the {table_of.rows:,} rows of its table are counted from few data (below 10)"
+        never = f"; {table_of.unseen:,} of them were never seen, and are the shares of all rows"
+        lines.append(f"{table_of.node}: {few}{never if table_of.unseen else ''}")
     if len(poor) > _MOST_LINES:
         lines.append(f"and {counted(len(poor) - _MOST_LINES, 'more column')} with rows of few data")
     certain = sum(of_node.zeros for of_node in fit.tables)
@@ -451,17 +386,10 @@ def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tu
     return Model.fitted(fit.theta, fit.rows), lines
 
 
-def _line_of_table(table: FittedTable) -> str:
-    unseen = f"; {table.unseen:,} of them were never seen, and are the shares of all rows" if table.unseen else ""
-    rows = f"{table.few:,} of the {table.rows:,} rows of its table"
-    return f"{table.node}: {rows} are counted from few data (below 10){unseen}"
-
-
 # -- A chain for each subject (--each-subject) -----------------------------------------------------------------------
 
 
-def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it."""
+def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
     with progress("reading the table"):
         fit = fit_each_subject(
             table,
@@ -476,12 +404,10 @@ def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) 
 
 def _lines_of_subjects(fit: SubjectsFit, options: FitOptions) -> list[str]:
     theta, subjects = fit.theta, fit.sequences.subjects
-    summary = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
-        "one for each subject"
-        if len(theta.chains) == subjects
-        else f"for {subjects:,} subjects: equal ones are kept once"
-    )
-    lines = [f"{summary}, from {int(fit.sequences.transitions.sum()):,} transitions"]
+    alike = f"for {subjects:,} subjects: equal ones are kept once"
+    whose = "one for each subject" if len(theta.chains) == subjects else alike
+    chains, transitions = counted(len(theta.chains), "chain"), int(fit.sequences.transitions.sum())
+    lines = [f"{chains} of {theta.k} states, {whose}, from {transitions:,} transitions"]
     if fit.made_up.smoothing:
         lines.append(
             f"the added transitions are those of all other subjects; {fit.mostly_others} "
@@ -494,8 +420,7 @@ def _lines_of_subjects(fit: SubjectsFit, options: FitOptions) -> list[str]:
 # -- Stays of several kinds (--stays) --------------------------------------------------------------------------------
 
 
-def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it."""
+def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, daily=True, **options.reading.of_chains())
     _warn(sequences, options)
@@ -508,25 +433,19 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
         else:
             smoothing = 1.0 if options.smoothing is None else options.smoothing
             chains = [fit_stays(sequences, kinds=kinds, initial=initial, smoothing=smoothing)]
+    several, transitions = counted(len(chains), "chain"), int(sequences.transitions.sum())
     of_whom = f", one for each of {sequences.subjects:,} subjects" if options.each_subject else ""
-    several = counted(len(chains), "chain")
-    lines = [
-        f"{several} of {chains[0].k} states with several kinds of stay{of_whom}, from "
-        f"{int(sequences.transitions.sum()):,} transitions",
-        *(
-            f"{kinds} kinds of stay make left-out days {gain.nats:,.1f} nats likelier than {kinds - 1} (standard error "
-            f"{gain.error:,.1f})"
-            for kinds, gain in enumerate([] if left_out is None else left_out.of_kinds[1:], 2)
-        ),
-    ]
+    lines = [f"{several} of {chains[0].k} states with several kinds of stay{of_whom}, from {transitions:,} transitions"]
+    for kinds, gain in enumerate([] if left_out is None else left_out.of_kinds[1:], 2):
+        likelier = f"{gain.nats:,.1f} nats likelier than {kinds - 1} (standard error {gain.error:,.1f})"
+        lines.append(f"{kinds} kinds of stay make left-out days {likelier}")
     return Model.fitted(ChainClass(tuple(chains)), sequences), lines
 
 
 # -- A class that can be defended (--defend) ---------------------------------------------------------------------------
 
 
-def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it."""
+def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
     reading = options.reading.of_chains()
     with progress("reading the table"):
         try:
@@ -570,11 +489,9 @@ def defended_lines(fit: DefendedFit) -> list[str]:
                 f"by chance alone: if all lived by the chain of all, the largest own chain would need {middle:.4g} "
                 f"(in {len(fit.by_chance)} simulations at most {most:.4g})"
             )
-    between = (
-        ""
-        if fit.between is None
-        else (f"; its resampled days say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)")
-    )
+    between = ""
+    if fit.between is not None:
+        between = f"; its resampled days say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)"
     lines.append(f"decides: {fit.decided_by}, noise {fit.noise_multiplier:.4g}{between}")
     return [*lines, fit.coverage.sentence]
 
@@ -594,8 +511,7 @@ def _warn(sequences: Sequences, options: FitOptions) -> None:
     print_warnings([*sequences.warnings, *([_NO_GAP] if loose else []), *warnings_of_unseen(sequences)])
 
 
-def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it."""
+def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
     clock, order, reading = options.clock, options.order, options.reading
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
@@ -610,7 +526,8 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
         theta, lines = ChainClass((periodic,)), _of_clock(periodic, sequences, counted)
     elif order is not None:
         higher = fit_order(sequences, initial=initial, smoothing=smoothing)
-        theta, lines = ChainClass((higher,)), _of_order(higher, counted)
+        line = f"chain of {higher.k} states, each record depends on the {higher.order} before it, {counted}"
+        theta, lines = ChainClass((higher,)), [line, *_never_seen([higher.tensor])]
     elif options.confidence is not None:
         theta = fit_interval(sequences, options.confidence)
         return Model.fitted(theta, sequences), _of_bounds(theta, counted)
@@ -631,19 +548,12 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[
         f"{chain.phases} matrices of {chain.k} states, one for each {word}, one record every {chain.step}, {counted}",
         f"fewest transitions: {int(transitions[fewest]):,}, at {phase_name(chain.clock, fewest)}",
     ]
-    unseen = [phase for phase, seen in enumerate(transitions) if seen == 0]
+    unseen = [phase_name(chain.clock, phase) for phase, seen in enumerate(transitions) if seen == 0]
     if unseen:
-        names = ", ".join(phase_name(chain.clock, phase) for phase in unseen[:4])
-        lines.append(
-            f"nothing was observed in {len(unseen)} of {chain.phases} phases ({names}"
-            f"{', …' if len(unseen) > 4 else ''}): they are treated like the others"
-        )
+        names = ", ".join([*unseen[:4], *["…"] * (len(unseen) > 4)])
+        nothing = f"nothing was observed in {len(unseen)} of {chain.phases} phases ({names})"
+        lines.append(f"{nothing}: they are treated like the others")
     return lines + _never_seen([chain.matrices], f" at their {word}")
-
-
-def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
-    line = f"chain of {chain.k} states, each record depends on the {chain.order} before it, {counted}"
-    return [line, *_never_seen([chain.tensor])]
 
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,9 @@ from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._base.writing import Kind, check_output, write_whole
 from pufferfish.cli._tables import ChainReading
 from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, argument, command, option
+from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argument, command, option
 from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
-from pufferfish.cli.report import CoverOptions
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, printable, shortened
@@ -87,9 +86,10 @@ def init_command(options: InitOptions) -> None:
     budget = positive(budget, "budget")
     keys: dict[str, Any] = {"model": options.model, "ledger": options.ledger, "budget": budget}
     keys |= {name: value for name in ("protect", "within") if (value := getattr(options, name)) is not None}
-    said = {name: getattr(options.above, name) for name in _ABOVE}
-    said["words"] = None if said["words"] is None else _seen(said["words"], file)
-    content = _written(keys, {"path": _one_or_many([_seen(path, file) for path in options.tables]), **reading}, said)
+    above = options.above
+    above = above if above.words is None else replace(above, words=_seen(above.words, file))
+    paths = [_seen(path, file) for path in options.tables]
+    content = _written(keys, {"path": paths[0] if len(paths) == 1 else paths, **reading}, above)
     write_whole(target, content.encode(), _PROJECT, overwrite=options.overwrite)
     load_project(file)  # what this program wrote, it reads
     if public is not None:
@@ -151,32 +151,18 @@ def _seen(path: str, file: str) -> str:
     return Path(os.path.relpath(path, os.path.dirname(file) or ".")).as_posix()
 
 
-def _one_or_many(paths: list[str]) -> str | list[str]:
-    return paths[0] if len(paths) == 1 else paths
-
-
-_ABOVE = {
-    "title": "Steps in May",
-    "office": "Office of Statistics",
-    "period": "May 2026",
-    "contact": "statistics@office.example",
-    "note": "Approved on 3 June.",
-    "words": "words.toml",
-}
-"""What may stand above a report, with an example of each."""
-
-
-def _written(keys: dict[str, Any], table: dict[str, Any], above: dict[str, str | None]) -> str:
+def _written(keys: dict[str, Any], table: dict[str, Any], above: CoverOptions) -> str:
     """Return the content of a file: text of JSON is text of TOML, and so are numbers and lists.
 
     What of a report is not given stands there as a comment.
     """
     top, rows = ([f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in part.items()] for part in (keys, table))
     lines = ["# What every pufferfish command of this folder would repeat; options on a command line come first.", *top]
-    report = [
-        f"{'# ' if above[name] is None else ''}{name} = {json.dumps(above[name] or example, ensure_ascii=False)}"
-        for name, example in _ABOVE.items()
-    ]
+    report: list[str] = []
+    for each in fields(CoverOptions):
+        text = getattr(above, each.name)
+        shown = json.dumps(text or each.metadata["example"], ensure_ascii=False)
+        report.append(f"{'# ' if text is None else ''}{each.name} = {shown}")
     labels = ["# [labels]", '# rest = "At rest"    # how pages name states, outputs and groups']
     heading = "# What stands above every page of pufferfish report: take the # away, and write your own."
     return "\n".join([*lines, "", "[table]", *rows, "", heading, "[report]", *report, "", *labels]) + "\n"

@@ -15,6 +15,8 @@ from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
+    MODEL_FAILED,
+    MODEL_FITTED_HERE,
     MODEL_HELP,
     PROTECT_HELP,
     QUERY_HELP,
@@ -22,9 +24,9 @@ from pufferfish.cli.options import (
     WITHIN_HELP,
     accept_option,
     argument,
-    bound_named,
     command,
     hidden_by,
+    mechanism_named,
     option,
     secret_settings,
 )
@@ -34,10 +36,10 @@ from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.read import check_reading
 from pufferfish.data.sequences import Base
 from pufferfish.errors import BudgetExceeded, ParameterError, printable
-from pufferfish.fit.model_file import Model, read_model
+from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import ALL_TELL, part_of
-from pufferfish.mechanisms import BOUNDS, InfluenceBound
+from pufferfish.mechanisms import BOUNDS
 from pufferfish.queries import Histogram, Marginals
 from pufferfish.queries.words import query_of
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
@@ -84,11 +86,7 @@ class LedgerCreateOptions:
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
     protect: str | None = option(f"{PROTECT_HELP} The budget is then about that.", "1h")
     within: str | None = option(WITHIN_HELP, "R")
-    accept: tuple[str, ...] = accept_option(
-        model="a check of MODEL against public data said: do not go on",
-        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; there is then no privacy "
-        "guarantee",
-    )
+    accept: tuple[str, ...] = accept_option(model=MODEL_FAILED, public=MODEL_FITTED_HERE)
 
 
 @command("create", LedgerCreateOptions, ledger_command)
@@ -118,7 +116,7 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
             raise ParameterError(f"{file} is the input file and would become the ledger: name another file")
     path = options.ledger if options.ledger in needed else None  # a database is looked at when it is opened
     check_targets([("FILE", path, LEDGER)], inputs=inputs, overwrite=False)
-    model, mechanism = read_model(options.model), bound_named(options.mechanism)
+    model, mechanism = read_model(options.model), mechanism_named(options.mechanism, BOUNDS)
     settings = secret_settings(options.secrets, mechanism, model.theta)
     data = None
     if options.table:
@@ -130,36 +128,27 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
         text for text in warnings_of_model(data, model, accept=options.accept) if text not in already_printed
     )
     length: Any = 2 if data is None else data.length
-    base = _base_to_come(options.reading, model) if data is None else data
+    base: Any = data
+    if data is None:  # of a table that is still to come
+        arguments: dict[str, Any] = {"step": model.step, "bins": model.bins, **options.reading.of_chains()}
+        check_reading(**arguments)
+        base = Base(source="a table that grows", **arguments)
     bound = mechanism.of(model, length, **settings)
     print_warnings(() if data is None else warnings_of_stretch(data, bound.protection))
     ledger = Ledger(bound, options.budget, base=base, grows=options.grows)
     ledger.save(options.ledger)
     click.echo(printable(f"counts what is told of {ledger.hides}"))
-    if not options.grows:
-        click.echo(_two_together(bound))
+    if not options.grows:  # losses add, and leakage does not
+        query, tried = Marginals() if bound.networks else Histogram(), Ledger(bound, 1e6)
+        for _ in range(2):
+            tried.spend(bound.calibrate(query, 1.0))
+        click.echo(f"two releases of ε = 1 each, of {query.kind}, cost {at_most(tried.spent)} together")
     size = "a table that grows, for ever" if options.grows or data is None else _size(data)
     click.echo(f"ledger for {size}, budget {number(options.budget, 6)}")
     click.echo(printable(f"written: {shown_where(options.ledger)}"))
     if path is not None:
         lock = needed[-1]
         click.echo(printable(f"{lock} is an empty lock file; leave it in place"))
-
-
-def _two_together(bound: InfluenceBound) -> str:
-    """Say what two releases cost together that cost ε = 1 each: losses add, and leakage does not."""
-    query = Marginals() if bound.networks else Histogram()
-    ledger = Ledger(bound, 1e6)
-    for _ in range(2):
-        ledger.spend(bound.calibrate(query, 1.0))
-    return f"two releases of ε = 1 each, of {query.kind}, cost {at_most(ledger.spent)} together"
-
-
-def _base_to_come(reading: Reading, model: Model) -> Base:
-    """Return how the files of a table will be read that is still to come."""
-    arguments: dict[str, Any] = {"step": model.step, "bins": model.bins, **reading.of_chains()}
-    check_reading(**arguments)
-    return Base(source="a table that grows", **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +238,7 @@ class LedgerChangeOptions:
     model: str = option(MODEL_HELP, "FILE", required=True)
     dry_run: bool = option("Print what would be spent, and change nothing.")
     accept: tuple[str, ...] = accept_option(
-        model="a check of MODEL against public data said: do not go on",
+        model=MODEL_FAILED,
         budget="under MODEL more than the budget is already spent, so nothing more can be released",
     )
 
@@ -288,10 +277,9 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
     number_of = ledger.change(model).number
     click.echo(printable(f"written: {shown_where(options.ledger)}, entry {number_of}"))
     project = here()
-    if project is not None and project.file.model is not None and project.path_of(project.file.model) != options.model:
-        click.echo(
-            printable(f"pufferfish.toml still names the model {project.file.model}: write {options.model} there")
-        )
+    named = None if project is None else project.keys.get("model")
+    if project is not None and named is not None and project.path_of(named) != options.model:
+        click.echo(printable(f"pufferfish.toml still names the model {named}: write {options.model} there"))
 
 
 def _differing(old: Theta, new: Theta) -> str:

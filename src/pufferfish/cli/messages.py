@@ -28,13 +28,7 @@ _MORE = "details about the table are hidden by --quiet-errors"
 
 
 class Messages:
-    """Where a command says what is wrong, and whether rows may be spoken of.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether ``--quiet-errors`` was given.
-    """
+    """Where a command says what is wrong, and whether rows may be spoken of: not where ``--quiet-errors`` is given."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._asked = quiet
@@ -135,7 +129,7 @@ _ARGUMENT = re.compile(
     r"|(?P<call>\w\([^()]*\))"  # in Python
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
-    rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget)(?= is {_NUMBER},)"
+    rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget|confidence)(?= is {_NUMBER},)"
     rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)"
     rf"|\A(?P<file>output(?= is '[^']*', expected a name)|(?:protect|within)(?= is ['\d]))"
     rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|{_VALID})(?![\w./=-])"  # what is no English word

@@ -69,18 +69,14 @@ def notebook_command(options: NotebookOptions) -> None:
     named = [None if path is None else _seen_from(here, path) for path in (options.table, ledger_path)]
     if ledger is not None and ledger.path is not None and is_address(ledger_path):
         named[-1] = shown_where(ledger.path)
-    write_whole(
-        output, notebook_of(release, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=options.overwrite
-    )
+    content = notebook_of(release, _seen_from(here, release_path), *named)
+    write_whole(output, content, NOTEBOOK, overwrite=options.overwrite)
     click.echo(printable(f"written: {output}"))
     if ledger is not None and ledger_path is not None:
         spent = f"{at_most(ledger.spent)} of {number(ledger.budget, 6)}"
-        short = (
-            f", less than the ε = {at_most(release.epsilon)} of this release"
-            if ledger.remaining < release.epsilon
-            else ""
-        )
-        left = f"{at_least(ledger.remaining)} of its budget is left{short}"
+        left = f"{at_least(ledger.remaining)} of its budget is left"
+        if ledger.remaining < release.epsilon:
+            left += f", less than the ε = {at_most(release.epsilon)} of this release"
         click.echo(printable(f"each run is charged to {shown_where(ledger_path)}: {spent} is spent, {left}"))
     elif release.ledger is not None:
         click.echo(

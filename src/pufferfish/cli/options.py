@@ -1,8 +1,8 @@
 """How options are declared and read: as fields of a dataclass, of which click's options are made."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import Field, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -14,7 +14,7 @@ from pufferfish._base.reading import read_file
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
-from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
+from pufferfish.mechanisms import MECHANISMS, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries.words import QUERY_WORDS
 from pufferfish.theta.model_class import Theta
@@ -23,6 +23,8 @@ __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
+    "MODEL_FAILED",
+    "MODEL_FITTED_HERE",
     "MODEL_HELP",
     "NOISE_HELP",
     "NUMBER",
@@ -31,17 +33,19 @@ __all__ = [
     "SECRETS_HELP",
     "WHOLE",
     "WITHIN_HELP",
+    "CoverOptions",
     "accept_option",
     "argument",
-    "bound_named",
     "check_composes",
     "command",
+    "flag",
     "hidden_by",
     "mechanism_named",
     "node_names",
     "option",
     "parse_lengths",
     "protection_asked",
+    "refuse_given",
     "secret_settings",
     "split_groupings",
     "state_list",
@@ -49,6 +53,7 @@ __all__ = [
 ]
 
 Options = TypeVar("Options")
+Kind = TypeVar("Kind", bound=Mechanism)
 
 # -- Options, each declared once: as a field of a dataclass that a command is called with ----------------------------
 
@@ -75,12 +80,21 @@ NUMBER, WHOLE = _Number(whole=False), _Number(whole=True)
 _OF_CLICK = "click"
 
 
-def option(help: str, metavar: str | None = None, *, name: str | None = None, **settings: Any) -> Any:
-    """Declare that a field is an option of its own name, or of another one, and of the type of the field.
+def option(
+    help: str,
+    metavar: str | None = None,
+    *,
+    read: Callable[[Any], Any] | None = None,
+    example: str | None = None,
+    **settings: Any,
+) -> Any:
+    """Declare that a field is an option of its own name, and of the type of the field.
 
-    ``settings`` are those of ``click.option``; ``read`` makes the value of the field from its text.
+    ``settings`` are those of ``click.option``; ``read`` makes the value of the field from its text; an ``example``
+    stands in a new pufferfish.toml.
     """
-    return field(metadata={_OF_CLICK: (click.Option, name, {"help": help, "metavar": metavar, **settings})})
+    said = {"help": help, "metavar": metavar, **settings}
+    return field(metadata={_OF_CLICK: (click.Option, said), "read": read, "example": example})
 
 
 def accept_option(**refusals: str) -> Any:
@@ -97,7 +111,7 @@ def accept_option(**refusals: str) -> Any:
 
 def argument(metavar: str | None = None, **settings: Any) -> Any:
     """Declare that a field is an argument; ``settings`` are those of ``click.argument``."""
-    return field(metadata={_OF_CLICK: (click.Argument, None, {"metavar": metavar, **settings})})
+    return field(metadata={_OF_CLICK: (click.Argument, {"metavar": metavar, **settings})})
 
 
 def command(
@@ -129,9 +143,22 @@ def _parameters(options: type[Any]) -> Iterator[click.Parameter]:
             yield from _parameters(cast(type[Any], declared.type))
 
 
+def flag(name: str) -> str:
+    """Return an option as it is given, by the name of its field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def refuse_given(options: Any, names: Sequence[str], says: str) -> None:
+    """Refuse the first of some options that is given, of a command or of how it reads tables; ``{}`` stands for it."""
+    for name in names:
+        value = getattr(options if hasattr(options, name) else options.reading, name)
+        if not (value is None or value is False or value == ()):
+            raise ParameterError(says.format(flag(name)))
+
+
 def _parameter(declared: Field[Any]) -> click.Parameter:
     """Return what click has to know of a field."""
-    parameter, name, settings = declared.metadata[_OF_CLICK]
+    parameter, settings = declared.metadata[_OF_CLICK]
     optional = get_origin(declared.type) in (Union, UnionType)
     kind: Any = get_args(declared.type)[0] if optional else declared.type
     several = get_origin(kind) is tuple
@@ -145,9 +172,8 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
         known = {"is_flag": True}
     if several:
         known |= {"multiple": True} if parameter is click.Option else {"nargs": -1}
-    click_settings = {key: value for key, value in settings.items() if key != "read"}
-    flags = [] if parameter is click.Argument else [name or f"--{declared.name.replace('_', '-')}"]
-    return parameter([declared.name, *flags], **known | click_settings)
+    flags = [] if parameter is click.Argument else [flag(declared.name)]
+    return parameter([declared.name, *flags], **known | settings)
 
 
 def _filled(options: type[Options], values: dict[str, Any]) -> Options:
@@ -155,7 +181,7 @@ def _filled(options: type[Options], values: dict[str, Any]) -> Options:
     filled: dict[str, Any] = {}
     for declared in fields(cast(Any, options)):
         if _OF_CLICK in declared.metadata:
-            value, read = values[declared.name], declared.metadata[_OF_CLICK][2].get("read")
+            value, read = values[declared.name], declared.metadata.get("read")
             filled[declared.name] = value if value is None or read is None else read(value)
         elif is_dataclass(declared.type):
             filled[declared.name] = _filled(cast(type[Any], declared.type), values)
@@ -176,6 +202,11 @@ NOISE_HELP = (
 )
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
+MODEL_FAILED = "a check of MODEL against public data said: do not go on"
+MODEL_FITTED_HERE = (
+    "MODEL was fitted to this TABLE or a part of it, which everybody may see; there is then no privacy guarantee"
+)
+
 PROTECT_HELP = (
     "What the noise hides. For chains: a number of steps in a row, a length of time such as 1h or 1d, or subject for "
     "a whole series. For networks: columns of one row, such as smoke+lung, or row for all of them [default: one "
@@ -186,12 +217,27 @@ WITHIN_HELP = (
     "states a:b,c:d,… [default: any two]."
 )
 
+
+@dataclass(frozen=True, kw_only=True)
+class CoverOptions:
+    """What an office says of a page; ``init`` writes the examples as comments."""
+
+    title: str | None = option("Title of the page.", "TEXT", example="Steps in May")
+    office: str | None = option("Who publishes it.", "TEXT", example="Office of Statistics")
+    period: str | None = option("The period that the releases are about.", "TEXT", example="May 2026")
+    contact: str | None = option("Whom to ask.", "TEXT", example="statistics@office.example")
+    note: str | None = option("A paragraph before everything else.", "TEXT", example="Approved on 3 June.")
+    words: str | None = option(
+        "A translation of the words of the page: pufferfish words writes the table.", "FILE", example="words.toml"
+    )
+
+
 # -- How the texts of options are read -------------------------------------------------------------------------------
 
 
-def mechanism_named(name: str | None) -> type[Mechanism]:
+def mechanism_named(name: str | None, among: Sequence[type[Kind]] = MECHANISMS) -> type[Kind]:
     """Return the mechanism that ``--mechanism`` names; propagation where none is named."""
-    return next(mechanism for mechanism in MECHANISMS if mechanism.name == (name or DEFAULT_MECHANISM))
+    return next(mechanism for mechanism in among if mechanism.name == (name or DEFAULT_MECHANISM))
 
 
 def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) -> dict[str, Any]:
@@ -241,12 +287,6 @@ def hidden_by(
     return settings
 
 
-def bound_named(name: str | None) -> type[InfluenceBound]:
-    """Return the mechanism that ``--mechanism`` names, of those that compose; the same default."""
-    mechanism = mechanism_named(name)
-    return next(bound for bound in BOUNDS if bound is mechanism)
-
-
 def node_names(text: str | None, theta: Theta) -> list[Any] | None:
     """Return the nodes of a list with commas, as the network names them."""
     if text is None:
@@ -278,11 +318,6 @@ def state_list(text: str | None) -> list[str] | None:
     """Return the states that an option names: a list with commas, or a file with a name in each line.
 
     What has no comma is the name of a file: a model has two states or more, so no list is meant.
-
-    Raises
-    ------
-    ParameterError
-        If the list has an empty part, or the file cannot be read, has no state, one twice, or an empty line among them.
     """
     if text is None or "," in text:
         return None if text is None else split_list(text)
@@ -295,8 +330,6 @@ def state_list(text: str | None) -> list[str] | None:
             f"line: {why}"
         ) from error
     names = [line.strip() for line in lines]
-    if not any(names):
-        raise ParameterError(f"{text} is empty: --states expects a state in each line")
     if not all(names):
         raise ParameterError(f"line {names.index('') + 1} of {text} is empty: --states expects a state in each line")
     return each_once(names, text)

@@ -6,86 +6,33 @@ the file is in.
 """
 
 import os
-import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
-import msgspec
 from click.core import ParameterSource
 
 from pufferfish._base.reading import display_path, is_address, read_file
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
 
-__all__ = [
-    "FILE",
-    "Project",
-    "ProjectFile",
-    "ReportKeys",
-    "TableKeys",
-    "enter",
-    "from_project",
-    "here",
-    "load_project",
-    "new_file",
-    "project_above",
-]
+__all__ = ["FILE", "Project", "enter", "from_project", "here", "load_project", "new_file", "project_above"]
 
 FILE = "pufferfish.toml"
 
 _KEY = "pufferfish.project"
 
 
-class TableKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """How the tables are read: keys are the options of that name."""
-
-    path: str | list[str] | None = None
-    state: str | None = None
-    columns: list[str] | None = None
-    subject: str | None = None
-    time: str | None = None
-    time_zone: str | None = None
-    ambiguous: str | None = None
-    max_gap: str | None = None
-    step: str | None = None
-    bins: str | list[int | float] | None = None
-    missing: str | None = None
-    gaps: str | None = None
-
-
-class ReportKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What stands above a report: keys are the options of that name."""
-
-    title: str | None = None
-    office: str | None = None
-    period: str | None = None
-    contact: str | None = None
-    note: str | None = None
-    words: str | None = None
-
-
-class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What a ``pufferfish.toml`` holds."""
-
-    model: str | None = None
-    ledger: str | None = None
-    budget: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    protect: str | int | None = None
-    within: str | int | float | None = None
-    table: TableKeys = TableKeys()
-    report: ReportKeys = ReportKeys()
-    labels: dict[str, str] = {}
-
-
 @dataclass(frozen=True)
 class Project:
-    """A folder with a ``pufferfish.toml``."""
+    """A folder with a ``pufferfish.toml``, and the keys that stand there."""
 
     folder: Path
-    file: ProjectFile
+    keys: Mapping[str, Any]
 
     def path_of(self, name: str) -> str:
         """Return a file of the folder as seen from where the program runs; an address is one everywhere."""
@@ -95,46 +42,40 @@ class Project:
         return os.path.relpath(self.folder / name)
 
     @property
-    def tables(self) -> list[str]:
-        """The tables that are read where a command names none."""
-        given = self.file.table.path
-        return [self.path_of(path) for path in ([] if given is None else [given] if isinstance(given, str) else given)]
-
-    @property
     def hidden(self) -> dict[str, str]:
         """What noise hides, where no ledger says it: the options ``protect`` and ``within``."""
-        asked = {"protect": self.file.protect, "within": self.file.within}
-        return {name: str(value) for name, value in asked.items() if value is not None}
+        return {name: str(self.keys[name]) for name in ("protect", "within") if name in self.keys}
 
     def defaults(self) -> dict[str, Any]:
         """Return for each command the options that it has from here, by the names of their values."""
-        file, table = self.file, msgspec.structs.asdict(self.file.table)
-        table.pop("path")
-        if isinstance(table["bins"], list):
-            table["bins"] = ",".join(map(str, table["bins"]))
-        table["columns"] = None if table["columns"] is None else ",".join(f'"{name}"' for name in table["columns"])
-        reading = {name: value for name, value in table.items() if value is not None}
-        model = {"model": None if file.model is None else self.path_of(file.model)}
-        ledger = {"ledger": None if file.ledger is None else self.path_of(file.ledger)}
-        tables = {"tables": self.tables, "table": self.tables}
-        above = msgspec.structs.asdict(file.report)
-        above["words"] = None if above["words"] is None else self.path_of(above["words"])
-        of_command = {
-            "fit": reading | {"output": model["model"]},
+        paths = {name: self.path_of(self.keys[name]) for name in ("model", "ledger") if name in self.keys}
+        model, ledger = ({name: paths[name]} if name in paths else {} for name in ("model", "ledger"))
+        reading = dict(self.keys.get("table", {}))
+        given = reading.pop("path", [])
+        files = [self.path_of(path) for path in ([given] if isinstance(given, str) else given)]
+        tables = {"tables": files, "table": files} if files else {}
+        if isinstance(reading.get("bins"), list):
+            reading["bins"] = ",".join(map(str, reading["bins"]))
+        if "columns" in reading:
+            reading["columns"] = ",".join(f'"{name}"' for name in reading["columns"])
+        above = dict(self.keys.get("report", {}))
+        if "words" in above:
+            above["words"] = self.path_of(above["words"])
+        budget = {name: value for name, value in self.keys.items() if name == "budget"}
+        return {
+            "fit": reading | ({"output": model["model"]} if model else {}),
             "check": reading,
-            "compare": reading | model | self.hidden | {"table": self.tables},
-            "release": reading | tables | model | (ledger if file.ledger else self.hidden),
+            "compare": reading | model | self.hidden | tables,
+            "release": reading | tables | model | (ledger or self.hidden),
             "robustness": model,
             "report": ledger | above,
+            "ledger": {
+                "create": reading | tables | model | ledger | self.hidden | budget,
+                "change": model | ledger,
+                "plan": ledger,
+                "show": ledger,
+            },
         }
-        of_ledger = {
-            "create": reading | tables | model | ledger | self.hidden | {"budget": file.budget},
-            "change": model | ledger,
-            "plan": ledger,
-            "show": ledger,
-        }
-        every = {name: _given(values) for name, values in of_command.items()}
-        return every | {"ledger": {name: _given(values) for name, values in of_ledger.items()}}
 
     def free_output(self, name: str) -> str:
         """Return where a release is written that nobody named: ``name.json``, or the first ``name-2.json`` there is."""
@@ -145,76 +86,84 @@ class Project:
         return self.path_of(file)
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value not in (None, [])}
-
-
 def load_project(place: str | None) -> Project | None:
     """Return the project of a folder, or of the one where the program runs; None where that has none.
 
-    Raises
-    ------
-    ParameterError
-        If the file is named and not there, or is no such file.
+    Refused is a file that is named and not there, or is no such file.
     """
     path = Path(FILE) if place is None else Path(place)
     path = path / FILE if path.is_dir() else path
     if place is None and not path.exists():
         return None
     try:
-        content = tomllib.loads(read_file(path).decode("utf-8-sig"))
-        file = msgspec.convert(content, ProjectFile)
+        keys = tomllib.loads(read_file(path).decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{display_path(path)} is no TOML: {error}") from error
-    except msgspec.ValidationError as error:
-        raise ParameterError(f"{display_path(path)}: {_in_words(str(error))}") from error
-    return Project(path.resolve().parent, file)
+    try:
+        _check_keys(keys)
+    except ParameterError as error:
+        raise ParameterError(f"{display_path(path)}: {error}") from error
+    return Project(path.resolve().parent, keys)
 
 
-def _in_words(said: str) -> str:
-    """Return what is wrong with a key as this program says it, and which key was probably meant."""
-    unknown = said.split("`")
-    if "unknown field" in said:
-        of_table = {"$.table": TableKeys, "$.report": ReportKeys}
-        fields = next((keys for name, keys in of_table.items() if name in said), ProjectFile).__struct_fields__
-        return f"there is no key {unknown[1]!r}.{did_you_mean(unknown[1], fields)} Keys are {', '.join(fields)}"
-    if (wrong := _WRONG.fullmatch(said)) is None:
-        return said.replace("$.", "").replace("`", "'").replace(" | null", "")
-    expected, above, got, key = wrong.groups()
-    allowed = [kind for kind in expected.split(" | ") if kind != "null"]
-    kinds = [_KINDS.get(kind, kind) for kind in allowed if not (kind == "int" and "float" in allowed)]
-    rule = " or ".join(kinds) + ("" if above is None else f" above {float(above):g}")
-    return f"{_key(key)} is {'out of range' if got is None else _KINDS.get(got, got)}, expected {rule}"
+# -- What may stand in the file: options, by their names -------------------------------------------------------------
 
-
-_WRONG = re.compile(r"Expected `([^`]+)`(?: > ([\d.]+))?(?:, got `([^`]+)`)? - at `([^`]+)`")
-
-_KINDS = {
-    "str": "a text in quotes",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table of keys",
-    "date": "a date",
-    "datetime": "a time",
-    "time": "a time",
+_WORDS = {
+    str: "a text in quotes",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table of keys",
+    date: "a date",
+    datetime: "a time",
+    time: "a time",
 }
 """What TOML's kinds of values are called."""
 
 
-def _key(place: str) -> str:
-    """Name a key of the file by its place, as it is written there.
+def _check_keys(keys: Mapping[str, Any]) -> None:
+    """Refuse keys that are no options, and values of another kind than these take."""
+    from pufferfish.cli._tables import Reading  # here: commands that have no file load less
+    from pufferfish.cli.options import CoverOptions
 
-    Examples
-    --------
-    >>> _key("$.budget"), _key("$.table.bins[1]"), _key("$.labels[...]")
-    ('budget', 'an entry of bins of [table]', 'a value of [labels]')
-    """
-    table, _, key = place.removeprefix("$.").split("[")[0].partition(".")
-    if key:
-        return f"{'an entry of ' if place.endswith(']') else ''}{key} of [{table}]"
-    return f"a value of [{table}]" if place.endswith("[...]") else table
+    text: list[Any] = [str]  # the kinds that a value may have; of a list, those of an entry
+    table = {each.name: text for each in fields(Reading) if each.name not in ("where", "spark", "by")}
+    table |= {"path": [str, [str]], "columns": [[str]], "bins": [str, [float]]}
+    top = {"model": text, "ledger": text, "budget": [float], "protect": [int, str], "within": [float, str]}
+    tables = {"table": table, "report": {each.name: text for each in fields(CoverOptions)}, "labels": None}
+    _check_known(keys, [*top, *tables])
+    for name, value in keys.items():
+        if name in top:
+            _check_kind(value, top[name], name)
+            continue
+        _check_kind(value, [dict], name)
+        known = tables[name]
+        if known is not None:
+            _check_known(value, known)
+        for key, inside in value.items():
+            _check_kind(inside, text if known is None else known[key], f"{key if known else 'a value'} of [{name}]")
+    if not keys.get("budget", 1) > 0:
+        raise ParameterError("budget is out of range, expected a number above 0")
+
+
+def _check_known(keys: Mapping[str, Any], known: Mapping[str, Any] | list[str]) -> None:
+    for key in keys:
+        if key not in known:
+            raise ParameterError(f"there is no key {key!r}.{did_you_mean(key, known)} Keys are {', '.join(known)}")
+
+
+def _check_kind(value: Any, kinds: list[Any], name: str) -> None:
+    entries = next((kind for kind in kinds if isinstance(kind, list)), None)
+    if entries is not None and isinstance(value, list):
+        for entry in value:
+            _check_kind(entry, entries, f"an entry of {name}")
+    elif type(value) not in kinds and not (float in kinds and type(value) is int):
+        rule = " or ".join(_WORDS[list if isinstance(kind, list) else kind] for kind in kinds)
+        raise ParameterError(f"{name} is {_WORDS[type(value)]}, expected {rule}")
+
+
+# -- The project of the command that runs ----------------------------------------------------------------------------
 
 
 def new_file() -> str:

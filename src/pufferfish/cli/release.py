@@ -28,6 +28,8 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     DEFAULT_MECHANISM,
+    MODEL_FAILED,
+    MODEL_FITTED_HERE,
     MODEL_HELP,
     NOISE_HELP,
     PROTECT_HELP,
@@ -42,6 +44,7 @@ from pufferfish.cli.options import (
     mechanism_named,
     node_names,
     option,
+    refuse_given,
     secret_settings,
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress, until_done
@@ -70,29 +73,11 @@ from pufferfish.release import (
     prepare_each,
 )
 from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
-from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import ACCEPTED, warnings_of_model, warnings_of_reading
 from pufferfish.release.ready import Prepared
 from pufferfish.release.record import calibration_again, quantile_rows
 from pufferfish.release.release import read_recorded
-from pufferfish.release.show.text import (
-    assumed_in_short,
-    heads_of_groups,
-    hides_line,
-    impossible_lines,
-    lines_of,
-    lines_of_each,
-    noise_line,
-    postprocessing_lines,
-    promise_line,
-    promise_lines,
-    quantile_lines,
-    rows_of_groups,
-    size_line,
-    summary,
-    totals_of_groups,
-    without_ledger,
-)
+from pufferfish.release.show import text
 from pufferfish.release.show.values import weak_line, weak_lines
 from pufferfish.release.store import OutputFiles
 from pufferfish.release.sums import frame_with_totals
@@ -163,9 +148,8 @@ class ReleaseOptions:
     )
     accept: tuple[str, ...] = accept_option(
         noise="the noise hides the whole result, so the budget is spent for nothing",
-        model="a check of MODEL against public data said: do not go on",
-        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; there is then no privacy "
-        "guarantee",
+        model=MODEL_FAILED,
+        public=MODEL_FITTED_HERE,
     )
     dry_run: bool = option(
         "Check everything that a release checks, and print its noise, its errors and what the ledger would spend; "
@@ -215,27 +199,17 @@ class ReleaseOptions:
                 "--for-spreadsheets only works with --csv or --each-subject: give one of them, or leave it out"
             )
         if self.certificate is not None:
-            self._check_certificate()
+            one = "--certificate is for one release of all records: leave out {}"
+            refuse_given(self, ("by", "each_subject"), one)
+            if self.epsilon is None:
+                raise ParameterError("--certificate needs --epsilon: give it")
         if self.each_subject:
             self._check_each_subject()
-
-    def _check_certificate(self) -> None:
-        """Refuse ``--certificate`` with what no certificate covers, or with noise that another option settles."""
-        one = "--certificate is for one release of all records"
-        for conflict, value in (
-            (f"{one}: leave out --by", self.reading.by),
-            (f"{one}: leave out --each-subject", self.each_subject),
-        ):
-            if value:
-                raise ParameterError(conflict)
-        if self.epsilon is None:
-            raise ParameterError("--certificate needs --epsilon: give it")
 
     def _check_level(self) -> None:
         """Refuse none or two of the options that say how much may leak, and what goes with another of them only."""
         levels = {"epsilon": self.epsilon, "accuracy": self.accuracy, "up-to": self.up_to}
-        levels |= {"planned": True if self.planned else None}
-        names = [name for name, value in levels.items() if value is not None]
+        names = [name for name, value in levels.items() if value is not None] + ["planned"] * self.planned
         if len(names) != 1:
             both = f"--{' and --'.join(names)} are given: " if names else ""
             raise ParameterError(
@@ -266,20 +240,14 @@ class ReleaseOptions:
 
     def _check_once(self) -> None:
         """Refuse ``--once`` with what needs noise that adds up, and with a mechanism that is named."""
-        if self.mechanism is not None:
-            raise ParameterError(
-                "--once chooses the mechanism with the least noise, but --mechanism names one: leave out one of them"
-            )
-        adds, one = "needs noise that adds to other noise", "asks more than one query of all records"
-        for name, value, why in (
-            ("--ledger", self.ledger, adds),
-            ("--up-to", self.up_to, adds),
-            ("--by", self.reading.by, one),
-            ("--each-subject", self.each_subject, one),
-            ("--noise best", self.noise == "best", "is a shape of noise that adds, which --once does not search"),
-        ):
-            if value:
-                raise ParameterError(f"--once does not work with {name}, which {why}: leave out one of them")
+        two = "--once chooses the mechanism with the least noise, but {} names one: leave out one of them"
+        refuse_given(self, ("mechanism",), two)
+        no, one = "--once does not work with {}, which ", ": leave out one of them"
+        refuse_given(self, ("ledger", "up_to"), f"{no}needs noise that adds to other noise{one}")
+        refuse_given(self, ("by", "each_subject"), f"{no}asks more than one query of all records{one}")
+        if self.noise == "best":
+            what = "which is a shape of noise that adds, which --once does not search"
+            raise ParameterError(f"--once does not work with --noise best, {what}{one}")
 
     def _check_up_to(self) -> None:
         """Refuse ``--up-to`` or ``--planned`` without a ledger, and what the ledger settles by itself."""
@@ -287,40 +255,26 @@ class ReleaseOptions:
         if self.ledger is None:
             says = "which noise is planned" if self.planned else "how much of a ledger may be spent"
             raise ParameterError(f"{by_ledger} needs --ledger: it says {says}; else give --epsilon or --accuracy")
-        settled = {"--mechanism": self.mechanism, "--secrets": self.secrets}
-        settled |= {"--protect": self.protect, "--within": self.within}
-        settled |= {"--noise best": "best" if self.planned and self.noise == "best" else None}
-        for name, value in settled.items():
-            if value is not None:
-                raise ParameterError(
-                    f"{name} does not work with {by_ledger}, which uses the mechanism and the secrets of the ledger: "
-                    f"leave out {name}, or give --epsilon instead of {by_ledger}"
-                )
+        settled = (
+            f"{{0}} does not work with {by_ledger}, which uses the mechanism and the secrets of the ledger: leave out "
+            f"{{0}}, or give --epsilon instead of {by_ledger}"
+        )
+        refuse_given(self, ("mechanism", "secrets", "protect", "within"), settled)
+        if self.planned and self.noise == "best":
+            raise ParameterError(settled.format("--noise best"))
 
     def _check_each_subject(self) -> None:
         """Refuse options that do not go with ``--each-subject``."""
         if self.reading.subject is None:
             raise ParameterError("--each-subject needs --subject, the column of subjects")
-        for conflict, value, remedy in (
-            (
-                "--by does not work with --each-subject",
-                self.reading.by,
-                "release the groups of all subjects together, or --by the column of subjects without --each-subject",
-            ),
-            (
-                "--csv is for one release, but --each-subject writes its table as --output: leave it out",
-                self.csv,
-                "leave it out",
-            ),
-            (
-                "--plot draws one release, but --each-subject releases one value for each subject: leave it out",
-                self.plot,
-                "leave it out",
-            ),
-            ("--planned does not work with --each-subject", self.planned or None, "give --epsilon"),
-        ):
-            if value is not None:
-                raise ParameterError(f"{conflict}: {remedy}")
+        for name, says in {
+            "by": "does not work with --each-subject: release the groups of all subjects together, or --by the column "
+            "of subjects without --each-subject",
+            "csv": "is for one release, but --each-subject writes its table as --output: leave it out",
+            "plot": "draws one release, but --each-subject releases one value for each subject: leave it out",
+            "planned": "does not work with --each-subject: give --epsilon",
+        }.items():
+            refuse_given(self, (name,), f"{{}} {says}")
 
 
 # -- The work --------------------------------------------------------------------------------------------------------
@@ -420,11 +374,17 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             f"{shown_where(options.ledger)} is for {ledger.bound.theta.kind}, but {options.model} holds "
             f"{model.theta.kind}: name the ledger of this table"
         )
-    _check_grows(options, ledger)
+    if ledger is None or not ledger.grows:
+        made = "{} is for growing tables: give a --ledger made by pufferfish ledger create --grows"
+        refuse_given(options, ("planned", "again", "no_late"), made)
     if not options.each_subject:
         check_targets(options.targets, inputs=options.inputs, overwrite=options.overwrite)
         return Inputs(model, settings, nodes, query, ledger, None)
-    files = _files_for_subjects(options)
+    assert options.output is not None
+    files = OutputFiles(options.output, overwrite=options.overwrite, for_spreadsheets=options.for_spreadsheets)
+    for path in (files.table, files.record, files.pending_table, files.pending_record, files.lock):
+        if any(same_file(path, source) for source in options.inputs):
+            raise ParameterError(f"--output {path.name} is the input file, which would be lost: name another file")
     inputs = Inputs(model, settings, nodes, query, ledger, files)
     if inputs.begun:
         messages().interrupted = (
@@ -432,16 +392,6 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             "began: run the same command again"
         )
     return inputs
-
-
-def _check_grows(options: ReleaseOptions, ledger: Ledger | None) -> None:
-    """Refuse what is about tables that grow where the ledger is of one that does not."""
-    about = {"--planned": options.planned, "--again": options.again, "--no-late": options.no_late}
-    for name, given in about.items():
-        if given and (ledger is None or not ledger.grows):
-            raise ParameterError(
-                f"{name} is for growing tables: give a --ledger made by pufferfish ledger create --grows"
-            )
 
 
 def fewest_records(query: Query, data: Sequences | Rows, *, each_subject: bool = False) -> int | None:
@@ -458,16 +408,6 @@ def accuracy_of_all(accuracy: float, query: Query, data: Sequences | Rows, *, ea
     fewest = fewest_records(query, data, each_subject=each_subject)
     # so many records of the group are as many of all: what rounding takes off must not be one record less
     return accuracy if fewest is None else accuracy * fewest / data.records * (1 + 2**-51)
-
-
-def _files_for_subjects(options: ReleaseOptions) -> OutputFiles:
-    """Return where the table and its record go; refuse what is to be read."""
-    assert options.output is not None
-    files = OutputFiles(options.output, overwrite=options.overwrite, for_spreadsheets=options.for_spreadsheets)
-    for path in (files.table, files.record, files.pending_table, files.pending_record, files.lock):
-        if any(same_file(path, source) for source in options.inputs):
-            raise ParameterError(f"--output {path.name} is the input file, which would be lost: name another file")
-    return files
 
 
 # -- The table is read, and its noise calibrated; nothing is drawn or spent ------------------------------------------
@@ -512,17 +452,14 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
         with progress("finding a proof"):
             certificate = certify(calibration)
         assert certificate.calibration is not None
-        lines += [f"certificate: proved in whole numbers, with {_price(certificate)}"]
+        price = "this very noise"
+        if certificate.price != 0:
+            price = f"{at_most(100 * certificate.price, 3)}% more noise than the mechanism's"
+            groups = ": no bounds were found near that, so this noise hides all records together (group privacy)"
+            price += groups if certificate.group_privacy else ""
+        lines += [f"certificate: proved in whole numbers, with {price}"]
         calibration = certificate.calibration
     return Noise(data, query, calibration, warnings, "\n".join(lines) or None, certificate)
-
-
-def _price(certificate: Certificate) -> str:
-    if certificate.price == 0:
-        return "this very noise"
-    more = f"{at_most(100 * certificate.price, 3)}% more noise than the mechanism's"
-    groups = ": no bounds were found near that, so this noise hides all records together (group privacy)"
-    return more + (groups if certificate.group_privacy else "")
 
 
 def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, ledger: Ledger) -> None:
@@ -561,9 +498,7 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
                 f"--up-to uses the ledger's model, whose states have the order {', '.join(theirs)}, but in --model "
                 f"they have the order {', '.join(ours)}: name a model with the ledger's order, or give --epsilon"
             )
-        if (
-            inputs.begun and inputs.files is not None
-        ):  # what is spent has changed: it goes on with the noise that it had
+        if inputs.begun and inputs.files is not None:  # what is spent has changed: it goes on with the noise it had
             return calibration_again(read_recorded(EachRelease, inputs.files.pending_record), theta)
         return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.shape(ledger.bound, query))
     hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
@@ -647,7 +582,7 @@ def _prepared(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> Prepared
 def _print_before(inputs: Inputs, noise: Noise, warnings: Iterable[str]) -> None:
     """Print what must be known before a budget is spent: the warnings that were not told yet, and which ε was found."""
     known = set(warnings_of_reading(noise.data, inputs.model))
-    print_warnings(text for text in warnings if text not in known)
+    print_warnings(warning for warning in warnings if warning not in known)
     if noise.epsilon_note is not None:
         click.echo(noise.epsilon_note)
     for said in notes_of_query(noise.query, inputs.model):
@@ -670,13 +605,13 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     _print_before(inputs, noise, ready.warnings)
     _print_head(plan)
     if isinstance(plan, EachRelease):
-        for line in (*lines_of_each(plan), *_errors_of_subjects(plan, noise.data)):
+        for line in (*text.lines_of_each(plan), *_errors_of_subjects(plan, noise.data)):
             click.echo(printable(line))
     else:
         _print_errors(plan, noise)
     _print_promise(plan, noise.data, entry, inputs.ledger, planned=True)
     print_promises(plan.promises)
-    click.echo(printable(f"assumed: {assumed_in_short(plan)}"))
+    click.echo(printable(f"assumed: {text.assumed_in_short(plan)}"))
     record = options.output if inputs.files is None else inputs.files.record
     replaces = f"; {REPLACES}" if record is not None and Path(record).exists() else ""
     click.echo(f"a dry run: nothing was drawn, spent or written; the same command without --dry-run releases{replaces}")
@@ -697,6 +632,10 @@ REPLACES = (
 """Said by a dry run."""
 
 
+_ROOM = 2**18
+"""Bytes kept free on the disk for a picture, and for what a release holds beside Θ and its values."""
+
+
 def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     """Draw the noise, spend, write, and print what was released."""
     data, ledger = noise.data, inputs.ledger
@@ -706,7 +645,10 @@ def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
             option: stack.enter_context(Output(path, kind, overwrite=options.overwrite or kind is not RELEASE))
             for option, (path, kind) in targets.items()
         }
-        _reserve(outputs, inputs, noise)
+        values = 1 if data.groups is None else len(data.groups.cells) * len(noise.calibration.linear.labels)
+        for name, output in outputs.items():
+            theta = 4 * ThetaRecord.of(inputs.model.theta).size if name == "--output" else 0
+            output.reserve(theta + _ROOM + 200 * values)
         with progress("releasing"):
             ready = _prepared(options, inputs, noise)
             if noise.certificate is not None:
@@ -729,22 +671,6 @@ def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
             click.echo(printable(f"written: {', '.join(path for path, _ in targets.values())}"))
             if replaced:
                 click.echo(REPLACED)
-
-
-_ROOM = 2**18
-"""Bytes kept free for a picture, and for what a release holds beside Θ."""
-
-_ROOM_OF_VALUE = 200
-"""Bytes kept free for each value."""
-
-
-def _reserve(outputs: Mapping[str, Output], inputs: Inputs, noise: Noise) -> None:
-    """Take room on the disk; refuse where there is too little."""
-    groups = noise.data.groups
-    values = 1 if groups is None else len(groups.cells) * len(noise.calibration.linear.labels)
-    for name, output in outputs.items():
-        theta = 4 * ThetaRecord.of(inputs.model.theta).size if name == "--output" else 0
-        output.reserve(theta + _ROOM + _ROOM_OF_VALUE * values)
 
 
 def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOptions) -> None:
@@ -800,12 +726,12 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
                 sys.exit(1)
             raise
     people = counted(data.subjects, "subject") if isinstance(data, Sequences) else "subjects"
-    click.echo(summary(release))
+    click.echo(text.summary(release))
     for line in (
         *_errors_of_subjects(release, data),
         *_weak_of_subjects(release, files),
-        *promise_lines(release),
-        size_line(release, data),
+        *text.promise_lines(release),
+        text.size_line(release, data),
         f"{files.given} has people under their own names: it shows that {people} are in the data and how many records "
         "each has, without noise",
         f"written: {files.given}, {files.given_record}",
@@ -826,35 +752,38 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
     if release.groups is None:
         _print_values(release)
     elif release.quantiles:
-        _print_quantiles(release, options.csv)
+        quantiles = list(quantile_rows(release))
+        told = [[x if isinstance(x, str) else number(x) for x in row.values()] for row in quantiles]
+        _print_rows(list(quantiles[0]), told, 4, release.groups.by, options.csv)
     else:
-        _print_groups(release, release.groups, options.csv)
-        for title, heads, rows in totals_of_groups(release, release.groups):
+        told = list(text.rows_of_groups(release, release.groups))
+        _print_rows(text.heads_of_groups(release, release.groups), told, 3, release.groups.by, options.csv)
+        for title, heads, rows in text.totals_of_groups(release, release.groups):
             click.echo(printable(f"{title}:"))
             print_table(heads, rows[:_MOST_ROWS], names=len(heads) - 3)
     shown = release.groups is None or not release.quantiles  # else values are not shown: quantiles follow from them
-    weak, impossible = (weak_lines(release), impossible_lines(release)) if shown else ([], [])
-    for line in (*weak, noise_line(release), *impossible):
+    weak, impossible = (weak_lines(release), text.impossible_lines(release)) if shown else ([], [])
+    for line in (*weak, text.noise_line(release), *impossible):
         click.echo(line)
     entry = None if release.ledger is None or ledger is None else ledger.entries[release.ledger.entry - 1]
     _print_promise(release, data, entry, ledger)
     print_promises(release.promises)
-    click.echo(printable(f"assumed (in full in {options.output}): {assumed_in_short(release)}"))
+    click.echo(printable(f"assumed (in full in {options.output}): {text.assumed_in_short(release)}"))
 
 
 def _print_head(release: Release | EachRelease) -> None:
     """Print what stands before any value: what is hidden, and whether a ledger counts the release."""
     counted_by = "; no ledger counts it" if release.ledger is None else ""
-    click.echo(printable(f"{hides_line(release)}{counted_by}"))
+    click.echo(printable(f"{text.hides_line(release)}{counted_by}"))
 
 
 def _print_values(release: Release) -> None:
     """Print the values: of transitions a row for each state that steps come from, a column for each they go to."""
-    for line in quantile_lines(release):
+    for line in text.quantile_lines(release):
         click.echo(line)
     kind, states, write = release.query.kind, release.theta.states, release.writer()
     if kind not in Transitions.kinds:
-        print_table((kind, "value", "± 95%"), lines_of(release))
+        print_table((kind, "value", "± 95%"), text.lines_of(release))
         return
     values = iter(release.values)
     rows = [(state, *(write(value, 1) for value in islice(values, len(states)))) for state in states]
@@ -862,27 +791,15 @@ def _print_values(release: Release) -> None:
     click.echo(f"each value ± {write(release.accuracy(0.05), 1)} with 95% probability")
 
 
-def _print_quantiles(release: Release, csv: str | None) -> None:
-    """Print a row for each quantile of each group, the first of them where there are many."""
-    rows = list(quantile_rows(release))
-    shown = [[x if isinstance(x, str) else number(x) for x in row.values()] for row in rows]
-    print_table(list(rows[0]), shown[:_MOST_ROWS], names=len(rows[0]) - 4)
-    _print_weekdays([] if release.groups is None else release.groups.by)
-    _print_more(len(rows) - _MOST_ROWS, csv)
-
-
-def _print_more(left: int, csv: str | None) -> None:
-    if left > 0:
+def _print_rows(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int, by: Sequence[str], csv: str | None
+) -> None:
+    """Print the first rows of values by groups, of which so many columns are numbers."""
+    print_table(heads, rows[:_MOST_ROWS], names=len(heads) - numbers)
+    _print_weekdays(by)
+    if (left := len(rows) - _MOST_ROWS) > 0:
         where = "all are in the file of --csv" if csv is not None else "--csv FILE writes all as a table"
         click.echo(f"… and {left:,} more values: {where}")
-
-
-def _print_groups(release: Release, groups: GroupsRecord, csv: str | None) -> None:
-    """Print a row for each group and output, the first of them where there are many."""
-    heads = heads_of_groups(release, groups)
-    print_table(heads, islice(rows_of_groups(release, groups), _MOST_ROWS), names=len(heads) - 3)
-    _print_weekdays(groups.by)
-    _print_more(len(release.values) - _MOST_ROWS, csv)
 
 
 def _print_errors(plan: Release, noise: Noise) -> None:
@@ -899,17 +816,15 @@ def _print_errors(plan: Release, noise: Noise) -> None:
     if shares := noise.query.quantiles:
         named = ", ".join(f"{share:g}" for share in shares)
         click.echo(f"from these values: the quantiles {named}, each with the states between which it is (95%)")
-    click.echo(noise_line(plan))
+    click.echo(text.noise_line(plan))
 
 
 def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None:
     """Print how many records each group has, and the error of its values: both are public, and nothing is spent."""
     assert data.groups is not None
     groups, errors = data.groups, errors_of_groups(data, calibration)
-    rows = [
-        (*cell, f"{records:,}", f"{error:.4g}")
-        for cell, records, error in zip(groups.cells, groups.records, errors, strict=True)
-    ]
+    values = zip(groups.cells, groups.records, errors, strict=True)
+    rows = [(*cell, f"{records:,}", f"{error:.4g}") for cell, records, error in values]
     scope = "the one group" if len(rows) == 1 else f"each of {len(rows):,} groups"
     click.echo(f"each value of {scope}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
     print_table((*groups.by, "records", "± 95%"), rows[:_MOST_ROWS], names=len(groups.by))
@@ -941,7 +856,7 @@ def _weak_of_subjects(release: EachRelease, files: OutputFiles) -> list[str]:
     frame = release.read_table(files.table)
     weak = (frame["value"].abs() <= frame["error_95"]).to_numpy()
     marked = [f"{WEAK} {weak_line(weak)}; reports mark them"] if weak.any() else []
-    return [*marked, *impossible_lines(release, frame["value"].to_list())]
+    return [*marked, *text.impossible_lines(release, frame["value"].to_list())]
 
 
 def _print_promise(
@@ -955,15 +870,10 @@ def _print_promise(
     """Print what is charged, what the values went through, what was read, and what is promised."""
     if entry is not None and ledger is not None:
         part = part_of(entry, ledger)
-        charged = f"charged on {part}, " if part else ""
+        place = f"number {entry.number}, charged on {part}, " if part else f"number {entry.number}, "
         spent = f"{at_most(entry.spent)} of {number(ledger.budget, 6)}"
-        place = f"it would be number {entry.number}, {charged}{spent} spent"
-        place = place if planned else f"number {entry.number}, {charged}spent {spent}"
-        click.echo(printable(f"ledger: {place} in all"))
-    for line in (
-        *without_ledger(release),
-        *postprocessing_lines(release),
-        size_line(release, data),
-        promise_line(release),
-    ):
+        told = f"it would be {place}{spent} spent" if planned else f"{place}spent {spent}"
+        click.echo(printable(f"ledger: {told} in all"))
+    lines = [*text.without_ledger(release), *text.postprocessing_lines(release)]
+    for line in (*lines, text.size_line(release, data), text.promise_line(release)):
         click.echo(printable(line))

@@ -1,12 +1,12 @@
 """``pufferfish report``: a page about releases, to hand over."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import click
 
 from pufferfish._draw.page import REPORT
 from pufferfish.cli._tables import check_targets
-from pufferfish.cli.options import argument, command, option
+from pufferfish.cli.options import CoverOptions, argument, command, option
 from pufferfish.cli.print import progress
 from pufferfish.cli.project import from_project, here
 from pufferfish.errors import RecordError, printable
@@ -15,26 +15,6 @@ from pufferfish.release.show.page import NOT_COUNTED, Cover, read_source, write_
 from pufferfish.release.show.words import Words, read_words
 
 __all__ = ["report_command"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CoverOptions:
-    """What an office says of a page."""
-
-    title: str | None = option("Title of the page.", "TEXT")
-    office: str | None = option("Who publishes it.", "TEXT")
-    period: str | None = option("The period that the releases are about.", "TEXT")
-    contact: str | None = option("Whom to ask.", "TEXT")
-    note: str | None = option("A paragraph before everything else.", "TEXT")
-    words: str | None = option("A translation of the words of the page: pufferfish words writes the table.", "FILE")
-
-    @property
-    def cover(self) -> Cover:
-        """What stands above the page, with the labels of pufferfish.toml."""
-        project = here()
-        texts = {name: getattr(self, name) for name in ("title", "office", "period", "contact", "note")}
-        words = Words() if self.words is None else read_words(self.words)
-        return Cover(**texts, words=words, labels={} if project is None else project.file.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +50,15 @@ def report_command(options: ReportOptions) -> None:
       pufferfish report first.json second.json --ledger book.json --output report.html --office "Statistics"
     """
     releases, output, ledger = options.releases, options.output, None if options.no_ledger else options.ledger
+    words, project = options.above.words, here()
     if len(releases) > 1 and options.certificate is not None:
         raise click.UsageError("--certificate is the proof of one release: make a page of that release alone")
-    read = filter(None, [options.certificate, options.above.words])
+    read = filter(None, [options.certificate, words])
     inputs = (*releases, *read, *(() if ledger is None else files_of(ledger)))
     check_targets([("--output", output, REPORT)], inputs=inputs, overwrite=options.overwrite)
-    cover = options.above.cover
+    texts = {each.name: getattr(options.above, each.name) for each in fields(CoverOptions)}
+    texts |= {"words": Words() if words is None else read_words(words)}
+    cover = Cover(**texts, labels={} if project is None else project.keys.get("labels", {}))
     sources = [read_source(path, options.certificate) for path in releases]
     asked = {"brief": options.brief, "verified": options.verify, "suppress": options.suppress}
     with progress("making the report"):

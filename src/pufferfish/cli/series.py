@@ -60,12 +60,8 @@ def series_command(options: SeriesOptions) -> None:
         print_warnings([found.history.says])
     made = [(release.created, release.ledger and release.ledger.entry) for release in found.releases]
     if made != sorted(made):
-        print_warnings(
-            [
-                "the releases are not in the order in which they were made; changes and totals follow the given order "
-                "(shells sort week10 before week2; ls -v sorts numbers)"
-            ]
-        )
+        order = "the releases are not in the order in which they were made; changes and totals follow the given order "
+        print_warnings([f"{order}(shells sort week10 before week2; ls -v sorts numbers)"])
     rows, names = found.rows, found.names
     numbers, marks = [*_SHOWN], ["exceeds_noise"]
     heads = ["value", "± 95%", "change", "± 95%", "total", "± 95%", "exceeds noise"]
@@ -73,7 +69,7 @@ def series_command(options: SeriesOptions) -> None:
         numbers, marks = [*numbers, *OF_GROUPS[:2]], [*marks, OF_GROUPS[2]]
         heads[-1:] = [f"less {found.against_in_words}", "± 95%", "change exceeds noise", "differs"]
     shown = [
-        (*(str(row[n]) for n in names), *(_told(row[n]) for n in numbers), *(_yes(row[n]) for n in marks))
+        (*(str(row[n]) for n in names), *(_told(row[n]) for n in numbers), *("yes" if row[n] else "" for n in marks))
         for row in rows[-_MOST:]
     ]
     print_table((*names, *heads), shown, names=len(names))
@@ -101,7 +97,3 @@ _SHOWN = ("value", "error_95", "change", "change_error_95", "total", "total_erro
 
 def _told(value: object) -> str:
     return "" if value is None else number(float(str(value)), 4)
-
-
-def _yes(mark: object) -> str:
-    return "yes" if mark else ""

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -62,7 +63,7 @@ def verify_command(options: VerifyOptions) -> None:
             click.echo(f"{printable(release)}:\n{verification}\n")
         word = together.word.upper() if together.holds is False else together.word
         click.echo(printable(f"all together: {word}: {together.says}"))
-    codes = [_exit_code(verification) for verification in verifications]
+    codes = [(0 if each.proved else 3) if each.holds else 1 for each in verifications]
     codes.append(1 if together is not None and together.holds is False else 0)
     if worst := max(codes, key=_WORSE.index):
         sys.exit(worst)
@@ -75,20 +76,6 @@ def _verified(options: VerifyOptions) -> list[Verification]:
         rows_are_read()
     with progress("computing the proof again"):
         ledger = None if options.ledger is None else Ledger.open(options.ledger)  # once for all releases
-        return [
-            verify(
-                release,
-                model=options.model,
-                ledger=ledger,
-                table=table,
-                values=options.values,
-                certificate=options.certificate,
-            )
-            for release in options.releases
-        ]
-
-
-def _exit_code(verification: Verification) -> int:
-    if not verification.holds:
-        return 1
-    return 0 if verification.proved else 3
+        told: dict[str, Any] = {"model": options.model, "ledger": ledger, "table": table}
+        told |= {"values": options.values, "certificate": options.certificate}
+        return [verify(release, **told) for release in options.releases]

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import real_array
 from pufferfish._base.words import names_of
 from pufferfish._core.numbers.rounding import float_up
-from pufferfish.data.sequences import Base, Sequences, TimeGrid
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.ledger._windows import Steps, Windows, as_windows, check_within, windows_by_time, windows_read
 from pufferfish.ledger.book import Book
 from pufferfish.ledger.charges import (
     EVERY,
@@ -29,109 +28,99 @@ from pufferfish.ledger.charges import (
     sum_up,
     whole,
 )
-from pufferfish.ledger.same_records import MUST_MATCH, check_lengths, check_start, groups_of
+from pufferfish.ledger.same_records import (
+    MUST_MATCH,
+    Steps,
+    Windows,
+    as_windows,
+    check_lengths,
+    check_start,
+    check_within,
+    groups_of,
+    places_of_chains,
+    windows_by_time,
+    windows_read,
+)
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
 from pufferfish.theta.lengths import ChainLength
 
-__all__ = ["ChainCharging", "check_chains", "loss_of_release", "stretches_of", "sum_of", "with_steps"]
+__all__ = [
+    "ChainCharging",
+    "check_base_of_chains",
+    "check_chains",
+    "loss_of_release",
+    "stretches_of",
+    "sum_of",
+    "with_steps",
+]
 
 
 class ChainCharging(Charging):
     """Charges on Markov chains."""
 
     def __init__(self, bound: InfluenceBound) -> None:
-        super().__init__(bound)
+        super().__init__(bound, {EVERY: bound.theta.k}, len(bound.length))
         self._bounds: dict[tuple[ChainLength, ...], InfluenceBound] = {}
-
-    @property
-    def sizes(self) -> dict[str | None, int]:
-        """The number of states."""
-        return {EVERY: self._bound.theta.k}
 
     def check_base(self, base: Any) -> None:
         """Refuse a base of independent rows."""
-        if base is not None and not isinstance(base, Base):
-            raise ParameterError(
-                f"base is {type(base).__name__}, but this ledger is for Markov chains: give the base of a table from "
-                "read_sequences, sequences.base"
-            )
-        if base is not None and self._bound.protection is not None:
-            self._bound.protection.check_gaps(base.gaps, "the ledger adds up what is told of")
+        check_base_of_chains(base)
+        if base is not None and self.bound.protection is not None:
+            self.bound.protection.check_gaps(base.gaps, "the ledger adds up what is told of")
 
     def charge(
-        self,
-        released: Any,
-        *,
-        book: Book,
-        data: Any,
-        window: Any,
-        coarsening: Mapping[Any, Any] | None,
+        self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
-        inside = self._in_base(data, book.subjects, book.grid)
-        charge = self._charge(released, book, inside, window, coarsening)
-        charge = replace(charge, reads=self._reads(inside, book.subjects, charge.windows))
-        # also where all steps pay: later records are refused
-        read = self._by_time(data, book.subjects, book.grid)
-        read = None if charge.step else read
-        if read is not None and charge.windows is not None:
-            check_within(read, charge.windows, "the data")
-        windows = charge.windows or read
-        if windows is not None and charge.reads is not None:  # a window of all chains is one of those that are read
-            windows = tuple(
-                chain_window if there else None for chain_window, there in zip(windows, charge.reads, strict=True)
-            )
-        return replace(charge, windows=windows)
-
-    def about(self, data: Any, book: Book) -> bytes | None:
-        """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
-        return self._reads(self._in_base(data, book.subjects, book.grid), book.subjects)
-
-    def _charge(
-        self, released: Any, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
-    ) -> Charge:
-        base, subjects = book.base, book.subjects
+        base, subjects, length = book.base, book.subjects, self.bound.length
         check_chains(data)
+        inside = self._in_base(data, book)
         if data is not None and data.names is None and isinstance(window, Mapping):
             raise ReleaseRefused(
                 "window names subjects, but the data were read without subjects: read them as the ledger's base"
             )
-        length = self._bound.length
         windows = as_windows(window, length, subjects)
-        charge, groups, query = loss_of_release(released, self._bound.theta.states, base, data, coarsening)
+        charge, groups, query = loss_of_release(released, self.bound.theta.states, base, inside, coarsening)
         if isinstance(released, Calibration) and data is None:
             check_lengths(released.length, length, None, "the calibration")
         if isinstance(query, LinearQuery):
             windows = windows_read(query, released.length, windows, length)
         if data is not None:
-            self._check_data(data, base, windows, everything=not (groups or windows))
-        return replace(charge, windows=windows)
+            self._check_data(inside, base, windows, everything=not (groups or windows))
+        reads = self._reads(inside, subjects, windows)
+        read = windows_by_time(data, book.grid, subjects, length)  # also where all steps pay: it refuses later records
+        read = None if charge.step else read
+        if read is not None and windows is not None:
+            check_within(read, windows, "the data")
+        windows = windows or read
+        if windows is not None and reads is not None:  # a window of all chains is one of those that are read
+            windows = tuple(window if there else None for window, there in zip(windows, reads, strict=True))
+        return replace(charge, windows=windows, reads=reads)
 
-    @property
-    def places(self) -> int:
-        """How many chains the base has."""
-        return len(self._bound.length)
+    def about(self, data: Any, book: Book) -> bytes | None:
+        """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
+        return self._reads(self._in_base(data, book), book.subjects)
 
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return one loss for all records, or for each class of chains; where only some steps are read, a profile."""
         if any(charge.windows is not None for charge in charges):
             return self._by_steps(charges, among)
         if all(charge.reads is None for charge in charges):
-            return self._bound, with_steps([sum_of(charges, self._bound.theta.k)])
+            return self.bound, with_steps([sum_of(charges, self.bound.theta.k)])
         classes, which = classes_of(charges, self.places, among)
         if not classes:
-            return self._bound, 0.0
-        return self._bound_on(classes, which), with_steps([sum_of(members, self._bound.theta.k) for members in classes])
+            return self.bound, 0.0
+        return self._bound_on(classes, which), with_steps([sum_of(members, self.bound.theta.k) for members in classes])
 
     def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
         """Return the bound on one chain for each class, as long as the longest of its chains.
 
         A chain with fewer steps or fewer observed records is that one with some losses left out, and leaks no more.
         """
-        sizes = np.array([(chain.steps, chain.records) for chain in self._bound.length], dtype=np.int64)
+        sizes = np.array([(chain.steps, chain.records) for chain in self.bound.length], dtype=np.int64)
         largest = np.zeros((len(classes), 2), dtype=np.int64)
         read = which >= 0
         np.maximum.at(largest, which[read], sizes[read])
@@ -139,11 +128,11 @@ class ChainCharging(Charging):
 
     def _bound_of(self, length: tuple[ChainLength, ...]) -> InfluenceBound:
         """Return the bound on chains of these lengths, the same one if it was the last that was asked for."""
-        if length == self._bound.length:
-            return self._bound
+        if length == self.bound.length:
+            return self.bound
         bound = self._bounds.get(length)
         if bound is None:
-            bound = self._bound.of(self._bound.given_by, length, **self._bound.settings)
+            bound = self.bound.of(self.bound.given_by, length, **self.bound.settings)
             self._bounds = {length: bound}  # at once: other threads may be reading
         return bound
 
@@ -153,13 +142,13 @@ class ChainCharging(Charging):
         A chain of which every step is read alike has one loss for all records, and another a profile.
         """
         classes: dict[tuple[ChainLength, tuple[Steps | None, ...]], None] = {}
-        for c, length in enumerate(self._bound.length):
+        for c, length in enumerate(self.bound.length):
             if among is None or among[c]:
                 read = tuple(_steps_of(charge, c, length.steps) for charge in charges)
                 if any(read):
                     classes[length, read] = None
         if not classes:
-            return self._bound, 0.0
+            return self.bound, 0.0
         known: dict[frozenset[int], tuple[NDArray[np.float64], float]] = {}
         losses: list[Any] = []
         largest_steps: list[float] = []
@@ -167,54 +156,41 @@ class ChainCharging(Charging):
             stretches = stretches_of(read, length.steps)
             for _, active in stretches:
                 if active not in known:
-                    known[active] = sum_of([charges[i] for i in sorted(active)], self._bound.theta.k)
+                    known[active] = sum_of([charges[i] for i in sorted(active)], self.bound.theta.k)
             profile = [(steps, known[active][0]) for steps, active in stretches]
             losses.append(profile[0][1] if len(profile) == 1 else Profile(profile))
             largest_steps.append(max(known[active][1] for _, active in stretches))
         bound = self._bound_of(tuple(length for length, _ in classes))
         return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
 
-    def _in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
+    def _in_base(self, data: Any, book: Book) -> Any:
         """Return data with chains as short as their times say, where these say that they are inside of the base.
 
         A part may have a gap, in which clocks may have been set back, where the base has none: then it counts as
-        longer than the base. Lengths alone would let later records pass; :meth:`_by_time` refuses them by their times.
+        longer than the base. Lengths alone would let later records pass: :func:`windows_by_time` refuses these.
         """
-        if not isinstance(data, Sequences) or data.grid is None or grid is None:
+        grid, subjects = book.grid, book.subjects
+        if not isinstance(data, Sequences) or data.grid is None or grid is None or data.grid.slack != grid.slack:
             return data
-        if (subjects is None) != (data.names is None) or data.grid.slack != grid.slack:
+        if (subjects is None) != (data.names is None) or (subjects is None and self.places > 1):
             return data
-        if subjects is None and len(self._bound.length) > 1:
-            return data
-        places = None if subjects is None else subjects.places_of(data.names or ())
-        chain_places = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
         lengths: list[ChainLength] = []
-        for i, (chain, there) in enumerate(zip(data.length, chain_places, strict=True)):
+        for i, (chain, there) in enumerate(zip(data.length, places_of_chains(data, subjects), strict=True)):
             ends = data.grid.places(i, grid, there[0]) if len(there) == 1 else None
             if ends is None:  # other times than the base's: nobody knows where they are in it
                 return data
             lengths.append(ChainLength(min(chain.steps, ends[1] - ends[0] + 1), chain.records))
         return replace(data, grid=None, length=tuple(lengths))
 
-    def _by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
-        """Return which steps of the base data read, as their times say; None where these do not say it."""
-        if not isinstance(data, Sequences) or (subjects is None) != (data.names is None):
-            return None
-        places = None if subjects is None else subjects.places_of(data.names or ())
-        return windows_by_time(data, grid, places, self._bound.length)
-
     def _reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
         """Return which chains the data are about, a byte each; None where that is not known, or they are all.
 
-        Raises
-        ------
-        ReleaseRefused
-            If a subject is not in the base, or has a longer chain than all those of it there; or if windows are not
-            those of the subjects in the data: nobody pays for what another one's window says.
+        Refused are subjects that are not in the base, or have a longer chain than all those of it there; and windows
+        that are not those of the subjects in the data: nobody pays for what another one's window says.
         """
         if subjects is None or not isinstance(data, Sequences) or data.names is None:
             return None
-        places, length = subjects.places_of(data.names), self._bound.length
+        places, length = subjects.places_of(data.names), self.bound.length
         for name, chain in zip(data.names, data.length, strict=True):
             base_lengths = [length[place] for place in places[name]]
             if not any(c.without_positions.covers(chain) for c in base_lengths):
@@ -240,12 +216,11 @@ class ChainCharging(Charging):
 
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
-        bound = self._bound
-        check_start(bound.theta, window)
-        return bound.of(bound.given_by, length, **bound.settings)
+        check_start(self.bound.theta, window)
+        return super().part(length, window)
 
     def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:
-        length = self._bound.length
+        length = self.bound.length
         if base is None and not (everything and sorted(data.length) == sorted(length)):
             raise ReleaseRefused(
                 "the ledger has no base yet, and these data are only a part of its table: make the ledger with "
@@ -256,6 +231,15 @@ class ChainCharging(Charging):
         else:
             check_tied(data.base, base, MUST_MATCH)
         check_lengths(data.length, length, windows, "the data")
+
+
+def check_base_of_chains(base: Any) -> None:
+    """Refuse a base that is none of Markov chains."""
+    if base is not None and not isinstance(base, Base):
+        raise ParameterError(
+            f"base is {type(base).__name__}, but this ledger is for Markov chains: give the base of a table from "
+            "read_sequences, sequences.base"
+        )
 
 
 def check_chains(data: Any) -> None:
@@ -276,8 +260,7 @@ def loss_of_release(
 ) -> tuple[Charge, Sequence[int] | None, StepQuery | LinearQuery | None]:
     """Return the loss of a release between the states of a ledger, wherever it is charged.
 
-    With it come the groups of these states that the release counts together, and what it measures, where it is
-    calibrated.
+    With it come the groups of these states that the release counts together, and, if calibrated, what it measures.
     """
     step, linear = 0, None
     if isinstance(released, Calibration):
@@ -290,7 +273,11 @@ def loss_of_release(
         groups = groups_of(states, base, released.theta.states, data, coarsening)
         scale = Fraction(released.unit_scale)
         if isinstance(linear, StepQuery):
-            _check_steps(data, base)
+            if data is not None and base is not None and data.base.where != base.where:
+                raise ReleaseRefused(
+                    "the query counts steps, but the data are filtered and the ledger's base is not: neighbouring "
+                    "records here may not be neighbours in the base; read the whole table"
+                )
             unit_distance, step = linear.losses
         else:
             assert isinstance(linear, LinearQuery)  # several columns together are those of networks
@@ -299,8 +286,11 @@ def loss_of_release(
     else:
         if coarsening is not None:
             raise ParameterError("coarsening only works with a calibration: give a loss on the ledger's own states")
-        if data is not None and not data.base.bins:
-            _check_states(data, states)
+        unknown = [state for state in data.states if state not in states] if data is not None else []
+        if data is not None and unknown and not data.base.bins:
+            raise ReleaseRefused(
+                f"the data have the state {unknown[0]!r}, but the ledger's states are {names_of(states)}"
+            )
         groups = groups_of(states, base, states, data, None)
         loss = _loss(released, len(states))
         if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
@@ -324,33 +314,17 @@ def sum_of(charges: Sequence[Charge], k: int) -> tuple[NDArray[np.float64], floa
 
 def with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
     """Return losses of records, of one class of chains or of each, and those of their steps where there are any."""
-    records, steps = [loss for loss, _ in sums], [step for _, step in sums]
+    records, steps = zip(*sums, strict=True)
     if len(sums) == 1:
         return StepLoss(steps[0], records[0]) if steps[0] else records[0]
-    return StepLoss(steps, records) if any(steps) else records
-
-
-def _check_steps(data: Sequences | None, base: Base | None) -> None:
-    """Refuse steps between records that are none of the base's: a filter may leave out what lies between."""
-    if data is not None and base is not None and data.base.where != base.where:
-        raise ReleaseRefused(
-            "the query counts steps, but the data are filtered and the ledger's base is not: neighbouring records "
-            "here may not be neighbours in the base; read the whole table"
-        )
-
-
-def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
-    for state in data.states:
-        if state not in states:
-            raise ReleaseRefused(f"the data have the state {state!r}, but the ledger's states are {names_of(states)}")
+    return StepLoss([*steps], [*records]) if any(steps) else [*records]
 
 
 def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
     """Return a distance between the states of a release as one between those of the base: 0 inside of a group.
 
-    ``groups`` says for each state of the base the release's state that it counts as; None where they are the same. A
-    release reads what each record counts as, and no more: so it moves with a record, and with its steps, as it does
-    between these.
+    A release reads what each record counts as (``groups``; None where that is itself), and no more: so it moves with a
+    record, and with its steps, as it does between these.
     """
     return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
 

@@ -14,6 +14,7 @@ from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import Book
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
+from pufferfish.ledger.same_records import SAME_OPTIONS, SAME_SOURCE
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import JointQuery, LinearQuery
@@ -23,11 +24,10 @@ from pufferfish.theta.states import state_label
 __all__ = ["NodeCharging"]
 
 _TIES = {
-    "source": "a ledger recognises its table by this name: read the same table from there, so that one ledger counts "
-    "all releases of these records; only for other records make another ledger",
-    "subject": "read the table with the same options as the ledger's",
+    "source": SAME_SOURCE,
+    "subject": SAME_OPTIONS,
     "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
-    "missing": "read the table with the same options as the ledger's",
+    "missing": SAME_OPTIONS,
 }
 
 States = dict[str, tuple[str, ...]]
@@ -37,14 +37,8 @@ class NodeCharging(Charging):
     """Charges on Bayesian networks."""
 
     def __init__(self, bound: InfluenceBound) -> None:
-        super().__init__(bound)
-        self._network = bound.networks[0]
-        self._states = _by_label(self._network.node_states)
-
-    @property
-    def sizes(self) -> dict[str | None, int]:
-        """The number of states of every node, by its label."""
-        return {node: len(states) for node, states in self._states.items()}
+        self._states = _by_label(bound.networks[0].node_states)
+        super().__init__(bound, {node: len(states) for node, states in self._states.items()}, bound.rows)
 
     def check_base(self, base: Any) -> None:
         """Refuse a base of chains, or of another network."""
@@ -55,20 +49,23 @@ class NodeCharging(Charging):
                 f"base is {type(base).__name__}, but this ledger is for Bayesian networks: give the base of a table "
                 "from read_rows, rows.base"
             )
-        self._check_nodes(base.columns, "the base")
+        for node in base.columns:
+            if node not in self._states:
+                raise ParameterError(
+                    f"the base names {node!r}, which is not a node of Θ. Nodes: {names_of(self._states)}"
+                )
 
     def charge(
-        self,
-        released: Any,
-        *,
-        book: Book,
-        data: Any,
-        window: Any,
-        coarsening: Mapping[Any, Any] | None,
+        self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss of the nodes."""
         base = book.rows_base
-        _check_part(window, coarsening)
+        for name, value in (("window", window), ("coarsening", coarsening)):
+            if value is not None:
+                raise ParameterError(
+                    f"{name} is for Markov chains, but this ledger is for Bayesian networks: leave it out; a query "
+                    "such as Subset(query, nodes) is charged only on the nodes and states that it reads"
+                )
         if data is not None and not isinstance(data, Rows):
             raise ReleaseRefused(
                 f"the data are {type(data).__name__}, but this ledger is for Bayesian networks: read the table with "
@@ -82,7 +79,7 @@ class NodeCharging(Charging):
                     "the loss is a list, but nodes have names: give a number for all nodes, or {node: loss, …}, such "
                     "as calibration.node_loss"
                 )
-            losses, scale = in_decimals(as_record_loss(released, self._bound.theta, ()).nodes)
+            losses, scale = in_decimals(as_record_loss(released, self.bound.theta, ()).nodes)
             distances = dict(zip(self._states, losses, strict=True))
         read = {node: distance for node, distance in distances.items() if any(map(any, distance))}
         if not read:
@@ -94,22 +91,12 @@ class NodeCharging(Charging):
             self._check_data(data, base, read)
         return Charge({**read}, scale)
 
-    @property
-    def places(self) -> int:
-        """How many rows the base has."""
-        return self._bound.rows
-
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return one matrix per node: that of a row which every release reads, for who reads a row is not known."""
-        return self._bound, [
+        return self.bound, [
             sum_up(((c.distances[node], c.scale) for c in charges if node in c.distances), len(states))
             for node, states in self._states.items()
         ]
-
-    def part(self, length: Any, window: Any) -> InfluenceBound:
-        """Return the bound on a table of so many rows; a window is refused where it is charged."""
-        bound = self._bound
-        return bound.of(bound.given_by, length, **bound.settings)
 
     def _of_calibration(self, calibration: Calibration) -> dict[str, Distance]:
         """Return the distances of all nodes under a calibration, refused where it is for another network."""
@@ -124,22 +111,21 @@ class NodeCharging(Charging):
         if len(states) < len(self._states):
             lacking = next(node for node in self._states if node not in states)
             raise ReleaseRefused(f"the noise was calibrated for another network: it lacks the node {lacking!r}")
-        query = composing(
-            calibration, "calibration.node_loss"
-        )  # now that its states are known to stand as the ledger's do
+        # now that its states are known to stand as the ledger's do
+        query = composing(calibration, "calibration.node_loss")
         assert isinstance(query, LinearQuery | JointQuery)  # steps are those of chains
         known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
-        if calibration.bound.rows > self._bound.rows:
+        if calibration.bound.rows > self.bound.rows:
             raise ReleaseRefused(
                 f"the noise was calibrated for a table of {calibration.bound.rows:,} rows, but the ledger's table has "
-                f"{self._bound.rows}: make another ledger for other records"
+                f"{self.bound.rows}: make another ledger for other records"
             )
         return {node: whole(distance) for node, distance in zip(states, known.distances, strict=True)}
 
     def _check_data(self, data: Rows, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
         """Refuse data that are no part of the base, or that take a node that is charged from another column."""
         self._check_states(_by_label(data.states), "the table was read for another network")
-        rows = self._bound.rows
+        rows = self.bound.rows
         if base is None:
             if data.records != rows:
                 raise ReleaseRefused(
@@ -167,13 +153,6 @@ class NodeCharging(Charging):
 
             parse_where(data.base.where, base.columns.values(), "node column of the ledger's base")
 
-    def _check_nodes(self, nodes: Mapping[str, Any], whose: str) -> None:
-        for node in nodes:
-            if node not in self._states:
-                raise ParameterError(
-                    f"{whose} names {node!r}, which is not a node of Θ. Nodes: {names_of(self._states)}"
-                )
-
     def _check_states(self, by_node: States, why: str) -> None:
         for node, states in by_node.items():
             if node not in self._states:
@@ -187,12 +166,3 @@ class NodeCharging(Charging):
 
 def _by_label(node_states: Mapping[Any, tuple[str, ...]]) -> States:
     return {state_label(node): states for node, states in node_states.items()}
-
-
-def _check_part(window: Any, coarsening: Any) -> None:
-    for name, value in (("window", window), ("coarsening", coarsening)):
-        if value is not None:
-            raise ParameterError(
-                f"{name} is for Markov chains, but this ledger is for Bayesian networks: leave it out; a query such "
-                "as Subset(query, nodes) is charged only on the nodes and states that it reads"
-            )

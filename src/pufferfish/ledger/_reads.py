@@ -4,8 +4,6 @@ Steps are numbered by time: a step is as long as the ledger's grid says, and has
 that are read alike are one group, whatever their number: a week of a hundred thousand people is one line.
 """
 
-import base64
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ParameterError
+from pufferfish.ledger.subjects import packed, unpacked_bits
 
 __all__ = ["ReadGroup", "Reads", "Runs", "common", "joined", "runs_of", "signatures", "without"]
 
@@ -115,13 +114,7 @@ class Reads:
 
     @classmethod
     def written(cls, groups: Sequence[ReadGroup], subjects: int | None, entry: str) -> "Reads":
-        """Return what an entry of a ledger of so many subjects says; of any number, where that was looked at.
-
-        Raises
-        ------
-        ParameterError
-            If no ledger wrote it.
-        """
+        """Return what an entry of a ledger of so many subjects says, checked; of any number where it was known."""
         parts = tuple((tuple(group.steps), _Packed(group.subjects, subjects, entry)) for group in groups)
         apart = all(
             runs
@@ -222,7 +215,7 @@ def runs_of(first: int, stretches: Sequence[int] | None, steps: int) -> Runs:
 def _packed(numbers: Numbers) -> str:
     marks = np.zeros(int(numbers[-1]) + 1, dtype=np.bool_)
     marks[numbers] = True
-    return base64.b64encode(zlib.compress(np.packbits(marks).tobytes(), 9)).decode()
+    return packed(marks)
 
 
 _MOST = 1 << 30
@@ -239,14 +232,10 @@ class _Packed:
     @property
     def numbers(self) -> Numbers:
         """Their numbers; refused where these are others than those that there are."""
-        subjects = _MOST if self.subjects is None else self.subjects
-        most = -(-subjects // 8)
-        try:
-            bits = zlib.decompressobj().decompress(base64.b64decode(self.text, validate=True), most + 1)
-        except (ValueError, zlib.error):
-            bits = b""
-        numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, dtype=np.uint8)))
-        if not (len(bits) <= most and len(numbers) and numbers[-1] < subjects):
+        most = _MOST if self.subjects is None else self.subjects
+        marks = unpacked_bits(self.text, most)
+        numbers = np.flatnonzero(marks)
+        if not (len(marks) <= 8 * -(-most // 8) and len(numbers) and numbers[-1] < most):
             raise _none(self.entry, self.subjects)
         return numbers.astype(np.int64)
 

@@ -7,19 +7,30 @@ charged on top, at its own steps. So what is spent follows from which steps were
 the order of releases, nor from how many subjects or weeks there are.
 """
 
+import math
 import threading
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.data.sequences import Base, Sequences, TimeGrid
+from pufferfish._core.numbers.laplace import accuracy
+from pufferfish._core.numbers.rounding import bracket
+from pufferfish.data.sequences import Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
-from pufferfish.ledger._chain_charges import check_chains, loss_of_release, stretches_of, sum_of, with_steps
+from pufferfish.ledger._chain_charges import (
+    check_base_of_chains,
+    check_chains,
+    loss_of_release,
+    stretches_of,
+    sum_of,
+    with_steps,
+)
 from pufferfish.ledger._reads import Reads, Runs, joined, runs_of, signatures
 from pufferfish.ledger.book import Book, Entry, fields_of_base
 from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied
@@ -29,11 +40,21 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.propagation import LeakagePropagation
 from pufferfish.mechanisms.protection import SUBJECT
-from pufferfish.queries import LinearQuery, Profile, Query, StepLoss
+from pufferfish.mechanisms.witness import StretchWitness
+from pufferfish.queries import LinearQuery, Mean, Profile, Query, StepLoss
 from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.model_class import gives_first_law
 
-__all__ = ["SeriesCharging", "TakenBefore", "for_ever", "question_of"]
+__all__ = [
+    "Planned",
+    "SeriesCharging",
+    "TakenBefore",
+    "alone_for_ever",
+    "for_ever",
+    "planned_in",
+    "question_of",
+    "with_enough_noise",
+]
 
 _SIDE = 2**50
 """Steps of a chain that has no end, and before what was read first: a longer stretch has no larger bounds."""
@@ -49,13 +70,7 @@ Course = tuple[tuple[int, frozenset[int]], ...]
 
 
 def for_ever(bound: InfluenceBound) -> InfluenceBound:
-    """Return a bound on chains without an end.
-
-    Raises
-    ------
-    ReleaseRefused
-        If there is none, or its Θ says how a chain begins.
-    """
+    """Return a bound on chains without an end; refused where there is none, or Θ says how a chain begins."""
     if not (isinstance(bound, LeakagePropagation) and bound.theta.of_chains):
         raise ReleaseRefused(
             "a ledger of a growing table needs LeakagePropagation on Markov chains: no other mechanism bounds the "
@@ -129,40 +144,20 @@ def _within(charge: Charge, plan: Charge) -> bool:
 
 
 class SeriesCharging(Charging):
-    """Charges on Markov chains that go on.
-
-    Parameters
-    ----------
-    bound : InfluenceBound
-        The ledger's bound, :func:`for_ever`.
-    """
+    """Charges on Markov chains that go on, under a bound :func:`for_ever`; one chain stands for all."""
 
     def __init__(self, bound: InfluenceBound) -> None:
-        super().__init__(bound)
+        super().__init__(bound, {EVERY: bound.theta.k}, 1)
         self._bounds = {1: bound}
         self._folded, self._lock = _Folded(), threading.Lock()
         self._read: dict[str, tuple[Entry, Charge]] = {}
         self._named: tuple[Any, Any, tuple[Subjects | None, NDArray[np.int64]]] | None = None
 
-    @property
-    def sizes(self) -> dict[str | None, int]:
-        """The number of states."""
-        return {EVERY: self._bound.theta.k}
-
-    @property
-    def places(self) -> int:
-        """One chain stands for all."""
-        return 1
-
     def check_base(self, base: Any) -> None:
         """Refuse a base whose times do not say where its records are."""
+        check_base_of_chains(base)
         if base is None:
             return
-        if not isinstance(base, Base):
-            raise ParameterError(
-                f"base is {type(base).__name__}, but this ledger is for Markov chains: give the base of a table from "
-                "read_sequences, sequences.base"
-            )
         if base.time is None or base.max_gap is None or base.gaps == "independent" or base.missing == "split":
             raise ParameterError(
                 "a growing table is charged by its times: give time and max_gap, and leave out gaps='independent' and "
@@ -194,7 +189,7 @@ class SeriesCharging(Charging):
                 'table begin later: use a Θ with initial_distribution="stationary" or "any"'
             )
         self.check_tied(data, book)
-        charge, _, query = loss_of_release(released, self._bound.theta.states, book.base, data, coarsening)
+        charge, _, query = loss_of_release(released, self.bound.theta.states, book.base, data, coarsening)
         if isinstance(query, LinearQuery) and query.factors is not None:
             raise ReleaseRefused(
                 "the query names places in a chain, but a growing table has no fixed places: choose rows by where"
@@ -205,13 +200,7 @@ class SeriesCharging(Charging):
         return replace(charge, steps_read=reads, question=question)
 
     def _check_not_read_meanwhile(self, reads: Reads, question: str | None, data: Sequences, book: Book) -> None:
-        """Refuse rows that were released between the time when the table was read, and now.
-
-        Raises
-        ------
-        ReleaseRefused
-            If there are any, as of one of two programs that began at the same time.
-        """
+        """Refuse rows that were released since the table was read, as by one of two programs begun at the same time."""
         if data.asked is None or question is None:
             return
         for entry in book.entries[data.asked :]:
@@ -223,13 +212,7 @@ class SeriesCharging(Charging):
                 )
 
     def check_tied(self, data: Sequences, book: Book) -> None:
-        """Refuse data that were not read as the ledger's table is.
-
-        Raises
-        ------
-        ReleaseRefused, ParameterError
-            If they were not.
-        """
+        """Refuse data that were not read as the ledger's table is."""
         self.check_base(data.base)
         if book.base is None:
             return
@@ -241,17 +224,11 @@ class SeriesCharging(Charging):
 
     def planned(self, calibration: Calibration, book: Book) -> Charge:
         """Return the charge of a plan: as much as a release, on every step of everybody, once."""
-        charge, *_ = loss_of_release(calibration, self._bound.theta.states, book.base, None, None)
+        charge, *_ = loss_of_release(calibration, self.bound.theta.states, book.base, None, None)
         return replace(charge, question=question_of(calibration.query))
 
     def reads_of(self, data: Sequences, book: Book) -> Reads:
-        """Return which steps of whom data are.
-
-        Raises
-        ------
-        ReleaseRefused
-            If their times do not say it: they are on no grid, or on another one than the ledger's.
-        """
+        """Return which steps of whom data are, refused where their times do not say it, or lie on another grid."""
         grid = _grid_of(data)
         step, origin = _known_grid(book, grid)
         if grid.step != step:
@@ -260,8 +237,9 @@ class SeriesCharging(Charging):
         known: dict[Any, Runs] = {}  # of a week of many subjects most are alike
         for i, span in enumerate(grid.ends):
             if span is None or (span[0] - origin) % step:
+                whose = "the table" if data.names is None else f"subject {shortened(repr(data.names[i]))}"
                 raise ReleaseRefused(
-                    f"{_whose(data, i)} has times that are not whole steps ({data.base.step}) apart from the others: "
+                    f"{whose} has times that are not whole steps ({data.base.step}) apart from the others: "
                     "a growing table is charged by its times, so round them to steps first"
                 )
             key = span, None if data.stretches is None else data.stretches[i]
@@ -324,18 +302,18 @@ class SeriesCharging(Charging):
 
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on the chains of one release, read by itself."""
-        return self._bound.of(self._bound.given_by, length, **self.hides)
+        return self.bound.of(self.bound.given_by, length, **self.hides)
 
     @property
     def hides(self) -> dict[str, Any]:
         """The settings by which a release by itself hides the same: one record is what every mechanism hides."""
-        return {} if self._bound.settings == {"protect": 1} else super().hides
+        return {} if self.bound.settings == {"protect": 1} else super().hides
 
     # -- What all charges leak together --------------------------------------------------------------------------
 
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return the losses of every different course of reading: the plan everywhere, and on top what is beyond it."""
-        k = self._bound.theta.k
+        k = self.bound.theta.k
         with self._lock:  # another thread may ask about other charges
             folded = [*self._folded.to(charges).beyond]
         plan = [i for i, charge in enumerate(charges) if charge.steps_read is None]
@@ -352,8 +330,11 @@ class SeriesCharging(Charging):
         courses = _courses(beyond)
         everywhere = loss(frozenset())
         if not courses:
-            return self._bound, with_steps([everywhere]) if plan else 0.0
-        different = {tuple((steps, _key(loss(active))) for steps, active in course[1:]): course for course in courses}
+            return self.bound, with_steps([everywhere]) if plan else 0.0
+        different = {
+            tuple((steps, loss(active)[0].tobytes(), loss(active)[1]) for steps, active in course[1:]): course
+            for course in courses
+        }
         profiles = [_profile(course, [loss(active) for _, active in course]) for course in different.values()]
         if len(profiles) > _MOST_CLASSES:
             profiles = [_largest(list(courses), loss)]
@@ -363,22 +344,82 @@ class SeriesCharging(Charging):
 
     def _bound_of(self, chains: int) -> InfluenceBound:
         if chains not in self._bounds:
-            bound = self._bound
+            bound = self.bound
             self._bounds[chains] = bound.of(bound.given_by, [FOR_EVER] * chains, **bound.settings)
         return self._bounds[chains]
+
+
+# -- Plans: noise with which releases stay within a budget for ever --------------------------------------------------
+
+
+class Planned(NamedTuple):
+    """Noise that is planned for a query, for ever."""
+
+    question: str
+    """The query, in words."""
+    what: str
+    """What the book says of it."""
+    entry: int
+    """Its number in the book."""
+    unit_scale: float
+    """Scale of the noise, in units of the query: counts."""
+    spent: float
+    """What is spent with it and all entries before."""
+
+    @property
+    def error_95(self) -> int:
+        """What the error of a count exceeds with probability at most 5%, in counts."""
+        return accuracy(self.unit_scale, 0.05)
+
+
+def planned_in(book: Book) -> list[Planned]:
+    """Return what a book plans."""
+    return [
+        Planned(entry.question, entry.what, entry.number, float(Fraction(entry.scale)), entry.spent)
+        for entry in book.entries
+        if book.grows and entry.reads is None and entry.question is not None
+    ]
+
+
+def alone_for_ever(bound: InfluenceBound, queries: Sequence[Query], level: float) -> list[Calibration]:
+    """Return for each query the noise with which releases of it alone, for ever, leak at most so much.
+
+    Refused where no noise is enough, however long one waits.
+    """
+    for query in queries:
+        if isinstance(query, Mean):
+            raise ReleaseRefused(
+                f"{query.kind} is divided by the number of records, which an endless plan cannot know: plan the sum, "
+                "and divide each release by its number of records"
+            )
+    alone = [bound.calibrate(query, level) for query in queries]
+    if any(isinstance(made.witness, StretchWitness) and made.witness.by == "series" for made in alone):
+        raise ReleaseRefused(
+            "under Θ the past is forgotten so slowly, or never, that no noise keeps an endless series within the "
+            "budget: use another Θ, or a ledger for a table of fixed length"
+        )
+    return alone
+
+
+def with_enough_noise(
+    alone: Sequence[Calibration], told: Callable[[Sequence[Calibration]], float], level: float
+) -> list[Calibration] | None:
+    """Return the noise of each query, as many times that of it alone, with which all tell ``level``; None for none."""
+
+    def times(more: float) -> list[Calibration]:
+        return [replace(made, unit_scale=made.unit_scale * more) for made in alone]
+
+    enough = bracket(lambda more: told(times(more)), level, len(alone), tolerance=1e-6, from_above=False).enough
+    return times(enough) if enough < math.inf else None
+
+
+# -- What was read before --------------------------------------------------------------------------------------------
 
 
 class TakenBefore:
     """Which rows earlier releases of a question read, in a book of a table that grows; see :class:`Taken`.
 
-    Parameters
-    ----------
-    book : Book
-        The book.
-    reads : sequence of Reads
-        What they read.
-    entries : int or None
-        How many entries of the book were asked; None where nothing is left out.
+    ``entries`` is how many entries of the book were asked; None where nothing is left out.
     """
 
     def __init__(self, book: Book, reads: Sequence[Reads], entries: int | None) -> None:
@@ -422,10 +463,6 @@ def _known_grid(book: Book, grid: TimeGrid) -> tuple[int, int]:
     return known.step, next((span[0] for span in known.ends if span is not None), 0) % known.step
 
 
-def _whose(data: Sequences, chain: int) -> str:
-    return "the table" if data.names is None else f"subject {shortened(repr(data.names[chain]))}"
-
-
 # -- Courses of reading ----------------------------------------------------------------------------------------------
 
 
@@ -444,10 +481,6 @@ def _courses(beyond: Sequence[tuple[int, Reads]]) -> list[Course]:
         named = tuple((steps, frozenset(groups[which[j]][0] for j in active)) for steps, active in stretches)
         courses.append(((first, frozenset()), *named))
     return courses
-
-
-def _key(loss: Loss) -> tuple[bytes, float]:
-    return loss[0].tobytes(), loss[1]
 
 
 def _profile(course: Course, losses: Sequence[Loss]) -> tuple[list[tuple[int, NDArray[np.float64]]], float]:

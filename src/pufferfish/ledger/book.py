@@ -33,7 +33,7 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import Checking, ThetaRecord
 
-__all__ = ["AnyBase", "Book", "Entry", "check_book", "fields_of_base", "filter_of", "new_nonce", "positive", "size_of"]
+__all__ = ["AnyBase", "Book", "Entry", "check_book", "fields_of_base", "new_nonce", "positive"]
 
 FORMAT = "pufferfish-ledger"
 VERSION = 6
@@ -49,66 +49,45 @@ Nonce = Annotated[str, msgspec.Meta(pattern=rf"\A[0-9a-f]{{{2 * _NONCE}}}\Z")]
 
 
 class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One release in the book.
-
-    Parameters
-    ----------
-    number : int
-        Its place in the book, from 1.
-    nonce : str
-        A random number, by which nobody without the ledger can compute the entry's digest.
-    previous : str
-        Digest of the entry before it; of the ledger as it began, for the first one: see :meth:`Book.last_digest`.
-    created : str
-        When it was written, UTC; the release came after.
-    what : str
-        The query in words, or what the user said.
-    epsilon : float or None
-        What this release alone leaks at most, by its own calibration.
-    distance : list of lists of int, or dict of str to these
-        How far one record moves the answer when it goes from state x to x', in units; shape (k, k). For a network one
-        for every node that is read, by its name.
-    scale : str
-        Noise scale in the same units, an exact fraction.
-    windows : list or None
-        Per chain the stretches of steps that were read, each its first step (0-based) and one past its last, in order
-        and apart; None for a chain that was not read. None for all of all chains, and for networks.
-    reads : list of ReadGroup or None
-        Of a table that grows: which steps of whom were read. None for a plan, which may read every step once.
-    question : str or None
-        Of a table that grows: what was asked, in words, by which rows that it did not read yet are found.
-    subjects : str or None
-        Which of the ledger's subjects were read: a bit for each, compressed, in base 64; None for all of them.
-    release : str or None
-        The number, drawn at random, by which a release with several files knows its entry again after a crash.
-    step : int
-        How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
-    where : str or None
-        The filter of the rows that were read, where the ledger's table has none; it is for people.
-    theta, model : optional
-        Of an entry that is no release: the class Θ under which all releases are charged from now on, those before too.
-    spent : float
-        Leakage of all entries up to this one together: of the subject for whom it is most.
-    """
+    """One release in the book; or, with ``theta``, another class Θ."""
 
     number: int
+    """Its place in the book, from 1."""
     nonce: Nonce
+    """A random number, by which nobody without the ledger can compute the entry's digest."""
     previous: str
+    """Digest of the entry before it, or of the ledger as it began: see :meth:`Book.last_digest`."""
     created: str
+    """When it was written, UTC; the release came after."""
     what: str
+    """The query in words, or what the user said."""
     epsilon: float | None
+    """What this release alone leaks at most, by its own calibration."""
     distance: list[list[int]] | dict[str, list[list[int]]]
+    """How far one record moves the answer when it goes from state x to x', in units, (k, k); of a network by node."""
     scale: str
+    """Noise scale in the same units, an exact fraction."""
     windows: list[list[tuple[int, int]] | None] | None
+    """Per chain the stretches of steps that were read, each its first step (0-based) and one past its last, in order
+    and apart; None for a chain that was not read. None for all of all chains, and for networks.
+    """
     reads: list[ReadGroup] | None = None
+    """Of a table that grows: which steps of whom were read. None for a plan, which may read every step once."""
     question: str | None = None
+    """Of a table that grows: what was asked, in words, by which rows that it did not read yet are found."""
     subjects: str | None = None
+    """Which of the ledger's subjects were read: a bit for each, compressed, in base 64; None for all of them."""
     release: str | None = None
+    """The number, drawn at random, by which a release with several files knows its entry again after a crash."""
     step: int = 0
+    """How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units."""
     where: str | None = None
+    """The filter of the rows that were read, where the ledger's table has none; it is for people."""
     theta: ThetaRecord | None = None
     model: "ModelOfBook | None" = None
+    """Of an entry that is no release: the class Θ under which all releases are charged from now on, the earlier too."""
     spent: float
+    """Leakage of all entries up to this one together: of the subject for whom it is most."""
 
     @classmethod
     def of_change(cls, theta: ThetaRecord, model: "ModelOfBook | None", **more: Any) -> "Entry":
@@ -138,7 +117,6 @@ _DIGESTED = (
     "spent",
 )
 """Fields of an entry that its digest is of: those that tell about the release, not about subjects."""
-
 
 _OF_CHANGE = ("number", "nonce", "previous", "created", "what", "theta", "model", "spent")
 """Fields of an entry of another Θ."""
@@ -193,6 +171,11 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     entries: list[Entry]
 
     @property
+    def spent(self) -> float:
+        """What all releases so far leak together at most, in nats."""
+        return self.entries[-1].spent if self.entries else 0.0
+
+    @property
     def tied_to(self) -> AnyBase | None:
         """How the table was read; None where that is not known yet."""
         return self.rows_base if self.base is None else self.base
@@ -217,13 +200,7 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return hashlib.sha256(content.encode()).hexdigest()
 
     def check_chain(self, known: int = 0) -> None:
-        """Refuse entries after the first ``known`` ones that do not name the entry before them.
-
-        Raises
-        ------
-        ParameterError
-            If one names another.
-        """
+        """Refuse entries after the first ``known`` ones that do not name the entry before them."""
         for before, entry in enumerate(self.entries[known:], start=known):
             if entry.previous != self._digest_up_to(before):
                 named = f"entry {before}" if before else "the ledger as it began"
@@ -234,10 +211,6 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def with_entry(self, entry: Entry) -> "Book":
         """Return the book with one more entry."""
         return msgspec.structs.replace(self, entries=[*self.entries, entry])
-
-    def with_settled(self, **of_base: Any) -> "Book":
-        """Return the book with what a release settles of its base (:meth:`Charging.settled`)."""
-        return msgspec.structs.replace(self, **of_base) if of_base else self
 
     def bound(self, theta: Theta, model: ModelOfBook | None) -> InfluenceBound:
         """Return the bound that the book names, on the class Θ and what is known of its model."""
@@ -252,24 +225,11 @@ def new_nonce() -> str:
     return secrets.token_hex(_NONCE)
 
 
-def size_of(bound: InfluenceBound) -> dict[str, Any]:
-    """Return the fields of a book that say how large the whole table is."""
-    if bound.networks:
-        return {"length": [], "rows": bound.rows}
-    return {"length": [(chain.steps, chain.records) for chain in bound.length], "rows": None}
-
-
 def fields_of_base(base: AnyBase | None) -> dict[str, Any]:
     """Return the fields of a book that hold a base; groups of its records are a matter of each release."""
     base = None if base is None else replace(base, by=None)
     rows = isinstance(base, RowsBase)
     return {"base": None if rows else base, "rows_base": base if rows else None}
-
-
-def filter_of(data: Any, base: AnyBase | None) -> str | None:
-    """Return the filter of data that are a part of a base; none where the base is all of them, or has it too."""
-    where = None if data is None or base is None else data.base.where
-    return None if base is not None and where == base.where else where
 
 
 # -- What is checked when a ledger's book is opened ------------------------------------------------------------------
@@ -284,26 +244,14 @@ _MOST_CHECKED = 16
 """Entries of a book whose leakage is computed again when it is opened: that of long books takes time."""
 
 
-def check_book(ledger_file: Book, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
-    """Refuse a book whose entries no ledger wrote, or which do not say what they leak.
+def check_book(book: Book, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
+    """Refuse a book whose entries no ledger wrote, or which do not say what they leak: ``leakage`` of some entries.
 
-    Parameters
-    ----------
-    book : Book
-        What a file holds.
-    leakage : callable
-        What some entries leak together.
-    known : int, default 0
-        So many of the first entries are known, and neither their leakage nor their chain is computed again.
-
-    Raises
-    ------
-    ParameterError
-        If no ledger wrote it.
+    Of the first ``known`` entries neither the leakage nor the chain is computed again.
     """
-    entries, most = ledger_file.entries, float_up(Fraction(repr(ledger_file.budget)))
-    if not is_moment(ledger_file.created):
-        raise ParameterError(f"created is {ledger_file.created!r}, expected a time with its zone")
+    entries, most = book.entries, float_up(Fraction(repr(book.budget)))
+    if not is_moment(book.created):
+        raise ParameterError(f"created is {book.created!r}, expected a time with its zone")
     before = 0.0
     for place, entry in enumerate(entries, start=1):
         if entry.number != place:
@@ -311,7 +259,7 @@ def check_book(ledger_file: Book, leakage: Callable[[Sequence[Entry]], float], *
         if not is_moment(entry.created):
             raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
         if not 0 <= entry.spent <= (most if entry.theta is None else math.inf):
-            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {number(ledger_file.budget, 6)}")
+            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {number(book.budget, 6)}")
         if entry.spent < before * (1 - _FALLS):
             raise ParameterError(
                 f"entry {place} says {entry.spent:.6g} are spent, and the entry before it {before:.6g}: what is "
@@ -326,11 +274,11 @@ def check_book(ledger_file: Book, leakage: Callable[[Sequence[Entry]], float], *
         spent, stated = leakage(entries[:last]), entries[last - 1].spent
         if abs(spent - stated) > _SAME * stated:
             raise ParameterError(f"entry {last} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
-    ledger_file.check_chain(known)
+    book.check_chain(known)
 
 
 def positive(value: Any, name: str) -> float:
-    """Return a budget, or a part of one; refused where it is no finite number above 0."""
+    """Return a budget, or a part of one, refused where it is no finite number above 0."""
     try:
         return as_epsilon(value)
     except ParameterError:

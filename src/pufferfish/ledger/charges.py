@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._reads import Reads
-from pufferfish.ledger._windows import Windows, windows_written
 from pufferfish.ledger.book import Book, Entry, fields_of_base
+from pufferfish.ledger.same_records import Windows, windows_written
 from pufferfish.ledger.subjects import Subjects, grid_of, packed, unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
@@ -51,56 +51,34 @@ EVERY = None
 class Charge:
     """The record loss of one release: ``distances[node][x][x'] / scale`` in every record that it reads.
 
-    Parameters
-    ----------
-    distances : dict of str or None to tuple of tuples of int
-        How far one record moves the answer when it goes from state x to x', in units; shape (k, k). For a network one
-        for every node that is read, by its label; for chains one for all records, under None.
-    scale : Fraction
-        Scale of the noise, in the same units.
-    windows : tuple, optional
-        What is read of each chain; by default every observed record. None for networks.
-    reads : bytes, optional
-        For each chain, or row of a network's table, whether the release reads it, a byte each: 0 or 1. By default it
-        may read every one.
-    step : int, default 0
-        How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
-    steps_read : Reads, optional
-        Of a table that grows: which steps of whom; None for a plan, which may read every step of everybody once.
-    question : str, optional
-        Of a table that grows: what is asked.
+    Distances are in whole units, by the label of each node that is read; for chains under None, for all records.
+    ``step`` is how far one step, from a record of a chain to the next, moves the answer if it alone is changed.
     """
 
     distances: dict[str | None, Distance]
     scale: Fraction
+    """Scale of the noise, in the same units."""
     windows: Windows | None = None
+    """What is read of each chain; None for every observed record, and for networks."""
     reads: bytes | None = None
+    """For each chain whether the release reads it, a byte each: 0 or 1; None where it may read every one."""
     step: int = 0
     steps_read: Reads | None = None
+    """Of a table that grows: which steps of whom; None for a plan, which may read every step of everybody once."""
     question: str | None = None
+    """Of a table that grows: what is asked."""
 
 
 class Charging(ABC):
     """How the releases of a ledger are charged, and what belongs to its base.
 
-    Parameters
-    ----------
-    bound : InfluenceBound
-        The ledger's bound: its Θ and the size of the whole table.
+    ``bound`` proves how much they leak together, on the ledger's Θ and the size of the whole table. ``sizes`` has the
+    number of states of every node, by its label; of all records of chains, under None. ``places`` is how many chains
+    the base has, or rows of a network's table, which are independent of each other.
     """
 
-    def __init__(self, bound: InfluenceBound) -> None:
-        self._bound = bound
-
-    @property
-    def bound(self) -> InfluenceBound:
-        """What proves how much the releases leak together."""
-        return self._bound
-
-    @property
-    @abstractmethod
-    def sizes(self) -> dict[str | None, int]:
-        """The number of states of every node, by its label; of all records of chains, under None."""
+    def __init__(self, bound: InfluenceBound, sizes: dict[str | None, int], places: int) -> None:
+        self.bound, self.sizes, self.places = bound, sizes, places
 
     @abstractmethod
     def check_base(self, base: Any) -> None:
@@ -108,30 +86,12 @@ class Charging(ABC):
 
     @abstractmethod
     def charge(
-        self,
-        released: Any,
-        *,
-        book: Book,
-        data: Any,
-        window: Any,
-        coarsening: Mapping[Any, Any] | None,
+        self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
     ) -> Charge:
         """Return the charge of a calibrated release or a loss, refused where it is not of the base.
 
         Parameters are those of :meth:`Ledger.spend`, and the book, which knows the base and who is in it.
-
-        Raises
-        ------
-        ParameterError
-            If a loss, window or coarsening is none.
-        ReleaseRefused
-            If the release does not compose, or it or its data belong to another base.
         """
-
-    @property
-    @abstractmethod
-    def places(self) -> int:
-        """How many chains the base has, or rows of a network's table; they are independent of each other."""
 
     @abstractmethod
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
@@ -149,18 +109,12 @@ class Charging(ABC):
         """Return the fields of a book that a release of these data settles: base, subjects, and where chains begin."""
         if data is None or book.tied_to is not None:
             return {}
-        names = getattr(data, "names", None) if data.length == self._bound.length else None
+        names = getattr(data, "names", None) if data.length == self.bound.length else None
         subjects = None if names is None else Subjects.of(names)
-        return {**fields_of_base(data.base), "subjects": subjects, "grid": grid_of(data, names, self._bound)}
+        return {**fields_of_base(data.base), "subjects": subjects, "grid": grid_of(data, names, self.bound)}
 
     def check(self, book: Book) -> None:
-        """Refuse a book whose subjects, or ends of chains, are not those of its base.
-
-        Raises
-        ------
-        ParameterError
-            If they are not.
-        """
+        """Refuse a book whose subjects, or ends of chains, are not those of its base."""
         if book.subjects is not None:
             book.subjects.check(self.places)
         elif any(entry.subjects is not None for entry in book.entries):
@@ -173,11 +127,11 @@ class Charging(ABC):
     @property
     def hides(self) -> dict[str, Any]:
         """The settings by which a release by itself hides what the ledger is about."""
-        return {} if self._bound.protection is None else {"protect": self._bound.protection}
+        return {} if self.bound.protection is None else {"protect": self.bound.protection}
 
-    @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on a part of the base of this length, read by itself."""
+        return self.bound.of(self.bound.given_by, length, **self.bound.settings)
 
     def written(self, charge: Charge) -> dict[str, Any]:
         """Return what of an :class:`Entry` says the charge."""
@@ -185,23 +139,15 @@ class Charging(ABC):
         return {
             "distance": rows[EVERY] if EVERY in rows else rows,
             "scale": str(charge.scale),
-            "windows": None
-            if charge.windows is None
-            else [None if window is None else list(window) for window in charge.windows],
-            "subjects": None if charge.reads is None else packed(charge.reads),
+            "windows": charge.windows and [window and list(window) for window in charge.windows],
+            "subjects": None if charge.reads is None else packed(np.frombuffer(charge.reads, dtype=np.bool_)),
             "step": charge.step,
         }
 
     def read(self, entry: Entry, book: Book) -> Charge:
-        """Return the charge that an entry of a book says.
-
-        Raises
-        ------
-        ParameterError
-            If no ledger of this Θ wrote it.
-        """
+        """Return the charge that an entry of a book says, refused where no ledger of this Θ wrote it."""
         charge = self._loss_in(entry)
-        windows = None if entry.windows is None else windows_written(entry.windows, self._bound.length)
+        windows = None if entry.windows is None else windows_written(entry.windows, self.bound.length)
         reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {entry.number}")
         if reads is not None and windows is not None:
             if not any(window for window, read in zip(windows, reads, strict=True) if read):
@@ -212,12 +158,12 @@ class Charging(ABC):
         """Return the loss that an entry says, wherever it is charged."""
         number, sizes = entry.number, self.sizes
         of_chains = EVERY in sizes
-        by_node: dict[str | None, Any] = {EVERY: entry.distance}
-        if isinstance(entry.distance, dict):
-            by_node = {node: distance for node, distance in entry.distance.items()}
+        by_node: dict[str | None, Any] = (
+            {**entry.distance} if isinstance(entry.distance, dict) else {EVERY: entry.distance}
+        )
         if not by_node or (EVERY in by_node) != of_chains or not (of_chains or entry.windows is None):
             raise ParameterError(
-                f"entry {number} is none of {self._bound.theta.kind}: chains have one table of distances for all "
+                f"entry {number} is none of {self.bound.theta.kind}: chains have one table of distances for all "
                 "records, networks one by node and no windows"
             )
         for node in by_node:
@@ -257,14 +203,8 @@ def classes_of(
 def composing(calibration: Calibration, way_out: str | None) -> RecordQuery:
     """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
 
-    It is what was asked, or with a strategy what is measured for it.
-
-    Raises
-    ------
-    ReleaseRefused
-        If its ε holds for one query only; ``way_out`` is the loss to charge instead, None where its states are others.
-    ParameterError
-        If its noise or its ε is out of range, or the query has no record-level loss.
+    It is what was asked, or with a strategy what is measured for it. Where its ε holds for one query only, it is
+    refused; ``way_out`` is the loss to charge instead, None where its states are others.
     """
     if not calibration.composes:
         remedy = (
@@ -330,13 +270,7 @@ def check_tied(base_of_data: Any, base: Any, remedies: Mapping[str, str]) -> Non
 
 
 def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: bool) -> Distance:
-    """Return a distance as an entry says it, if it is one between k states, and above 0 where there must be ``some``.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """Return a distance as an entry says it, if it is one of k states, and above 0 where there must be ``some``."""
     square = len(distance) == k and all(len(row) == k for row in distance)
     if not square or min(map(min, distance)) < 0 or (some and not max(map(max, distance)) > 0):
         raise ParameterError(f"entry {entry} has distances that are none")
@@ -346,13 +280,7 @@ def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: boo
 
 
 def _scale_of(entry: Entry) -> Fraction:
-    """Return the noise scale that an entry says.
-
-    Raises
-    ------
-    ParameterError
-        If it is no positive fraction.
-    """
+    """Return the noise scale that an entry says, refused where it is no positive fraction."""
     if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
         raise ParameterError(f"entry {entry.number} has the scale {entry.scale!r}, expected a positive fraction")
     return Fraction(entry.scale)

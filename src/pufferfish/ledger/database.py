@@ -17,22 +17,22 @@ import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import failing, shown_address
+from pufferfish._base.reading import display_path, failing, is_address, shown_address
 from pufferfish._base.writing import check_output
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base, TimeGrid
 from pufferfish.errors import ParameterError, RecordError
 from pufferfish.ledger.book import Book, Entry
-from pufferfish.ledger.file import WAIT, book_of, with_digest
+from pufferfish.ledger.file import WAIT, BookFile, book_of, lock_of, with_digest
 from pufferfish.ledger.subjects import Subjects
 
-__all__ = ["BookDatabase"]
+__all__ = ["BookDatabase", "Kept", "Where", "files_of", "kept_at", "name_of", "shown_where"]
 
 _TABLE = "pufferfish_ledger"
 _COLUMNS = (
@@ -91,11 +91,12 @@ class _Row(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     settles: _Head | None
 
 
-class _Known:
+class _Known(NamedTuple):
     """A book, and the number and digest of its last row."""
 
-    def __init__(self, book: Book, number: int, digest: str) -> None:
-        self.book, self.number, self.digest = book, number, digest
+    book: Book
+    number: int
+    digest: str
 
 
 def _digest(before: str, content: str) -> str:
@@ -105,16 +106,8 @@ def _digest(before: str, content: str) -> str:
 class BookDatabase:
     """A book in a database; as :class:`~pufferfish.ledger.file.BookFile`.
 
-    Parameters
-    ----------
-    address : str
-        ``sqlite:///book.db`` (two more slashes before a path from the root) or ``postgresql://user@host/database``, as
-        libpq takes it; ``#name`` at its end for one of several ledgers.
-
-    Raises
-    ------
-    RecordError
-        If it is none.
+    Its address is ``sqlite:///book.db`` (one more slash before a path from the root) or
+    ``postgresql://user@host/database``, as libpq takes it; ``#name`` at its end for one of several ledgers.
     """
 
     def __init__(self, address: str) -> None:
@@ -145,10 +138,7 @@ class BookDatabase:
         if self._held is not None:
             yield self._held
             return
-        if self.file is not None:
-            errors: Any = sqlite3.Error
-        else:
-            errors = _psycopg().Error
+        errors: Any = _psycopg().Error if self.file is None else sqlite3.Error
         try:
             connection = self._connection()
             try:
@@ -173,13 +163,7 @@ class BookDatabase:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Keep every other program out; a crash lets them in again.
-
-        Raises
-        ------
-        RecordError
-            If the database cannot be reached, or another program keeps the book for longer than a minute.
-        """
+        """Keep every other program out, and wait a minute for one that does so; a crash lets them in again."""
         with self._connected() as connection:
             for statement in ("BEGIN IMMEDIATE",) if self.file is not None else _BEGUN:
                 self._do(connection, statement)
@@ -194,13 +178,7 @@ class BookDatabase:
     # -- The book ----------------------------------------------------------------------------------------------
 
     def read(self) -> Book:
-        """Read the rows that are new, validated, and return the book.
-
-        Raises
-        ------
-        RecordError
-            If there is no such ledger, or its rows are damaged.
-        """
+        """Read the rows that are new, validated, and return the book."""
         known = self._known
         if self.file is not None and not self.file.exists():
             raise RecordError(f"cannot read {self.name}: there is no such file")
@@ -249,13 +227,7 @@ class BookDatabase:
         return known
 
     def create(self, book: Book) -> None:
-        """Write a new book.
-
-        Raises
-        ------
-        RecordError
-            If there is one already, which is never replaced; or it cannot be written.
-        """
+        """Write a new book; one that is there already is never replaced."""
         if self.file is not None:
             check_output(self.file, None, overwrite=True)
             # it holds who is in the table: for its owner alone to read; never deleted, for another may hold it by now
@@ -272,13 +244,7 @@ class BookDatabase:
             self.write(book)
 
     def write(self, book: Book) -> None:
-        """Add the entries that are new, in one transaction; when this returns, they are on the disk.
-
-        Raises
-        ------
-        RecordError
-            If they cannot be written, or could not be read again.
-        """
+        """Add the entries that are new, in one transaction; when this returns, they are on the disk."""
         known, rows = self._known, list[_Stored]()
         for number, content in enumerate(_contents(known, book), start=0 if known is None else known.number + 1):
             digest = _digest(rows[-1][1] if rows else "" if known is None else known.digest, content)
@@ -293,11 +259,9 @@ class BookDatabase:
         self._known = again
 
     def _has_table(self, connection: Any) -> bool:
-        if self.file is not None:
-            found = self._do(connection, "SELECT 1 FROM sqlite_master WHERE name = ?", _TABLE)
-        else:
-            found = self._do(connection, "SELECT 1 WHERE to_regclass(?) IS NOT NULL", _TABLE)
-        return found.fetchone() is not None
+        lite = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        asked = "SELECT 1 WHERE to_regclass(?) IS NOT NULL" if self.file is None else lite
+        return self._do(connection, asked, _TABLE).fetchone() is not None
 
     def _others(self, connection: Any) -> str:
         names: list[str] = []
@@ -326,6 +290,38 @@ def _text(row: _Row) -> str:
         return msgspec.json.encode(row).decode()
     except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
         raise RecordError(f"nothing was written: the entry could not be read back: {error}") from error
+
+
+# -- Where a ledger is kept: in a file, or in a database -------------------------------------------------------------
+
+Where = str | os.PathLike[str]
+"""A file, or the address of a database."""
+
+Kept = BookFile | BookDatabase
+"""A book that lasts. Whoever holds ``alone()`` is the only program that reads and writes it."""
+
+
+def kept_at(where: Where) -> Kept:
+    """Return the keeping of a ledger."""
+    return BookDatabase(where) if isinstance(where, str) and is_address(where) else BookFile(where)
+
+
+def files_of(where: str) -> tuple[str, ...]:
+    """Return the files that a ledger needs: nothing else may be written there."""
+    if not is_address(where):
+        return where, lock_of(where)
+    file = BookDatabase(where).file
+    return () if file is None else (str(file), f"{file}-journal")
+
+
+def name_of(where: Where) -> str:
+    """Return how a command in the ledger's own folder names it."""
+    return shown_where(where) if is_address(where) else Path(where).name
+
+
+def shown_where(where: Where) -> str:
+    """Return where a ledger is, for people: an address without its password."""
+    return shown_address(where) if isinstance(where, str) and is_address(where) else display_path(where)
 
 
 def _psycopg() -> Any:

@@ -58,13 +58,7 @@ def _check_digest(content: bytes) -> None:
 
 
 def book_of(content: bytes, source: str) -> Book:
-    """Return the book that the content of a file holds, validated.
-
-    Raises
-    ------
-    RecordError
-        If it is none, or was changed since it was written; ``source`` is its name in messages.
-    """
+    """Return the book that the content of a file holds, validated; ``source`` is its name in messages."""
     return decode_record(
         content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest, anew=_ANEW
     )
@@ -76,17 +70,9 @@ def lock_of(path: str | os.PathLike[str]) -> str:
 
 
 class BookFile:
-    """A book on disk. Whoever holds :meth:`alone` is the only program that reads and writes it.
+    """A book on disk, with a lock file of the same name and ``.lock`` beside it.
 
-    Parameters
-    ----------
-    path : path-like
-        The file. A lock file of the same name with ``.lock`` is kept beside it.
-
-    Raises
-    ------
-    RecordError
-        If the path leads nowhere, such as a loop of links.
+    Whoever holds :meth:`alone` is the only program that reads and writes it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -99,13 +85,7 @@ class BookFile:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Keep every other program out; a crash lets them in again.
-
-        Raises
-        ------
-        RecordError
-            If another program keeps the book for longer than a minute, or the folder cannot be written.
-        """
+        """Keep every other program out, and wait a minute for one that does so; a crash lets them in again."""
         from filelock import FileLock, Timeout
 
         check_writable(self.path, LEDGER, overwrite=True)
@@ -128,13 +108,7 @@ class BookFile:
             lock.release()
 
     def read(self) -> Book:
-        """Read the book, validated.
-
-        Raises
-        ------
-        RecordError
-            If it is missing, damaged, of another version, or has a second name: then a write would leave two books.
-        """
+        """Read the book, validated; one with a second name is refused, for a write would leave two books."""
         with failing("cannot read", self._given):
             names = self._names()
             if names > 1:  # of one who was killed when it had just given the ledger its name
@@ -155,18 +129,12 @@ class BookFile:
         return self.path.stat().st_nlink if self.path.is_file() else 1
 
     def create(self, book: Book) -> None:
-        """Write a new book, which replaces no file; errors are those of :meth:`write`."""
+        """Write a new book, which replaces no file."""
         with self.alone():
             self.write(book, new=True)
 
     def write(self, book: Book, *, new: bool = False) -> None:
-        """Write the book in one step; when this returns, it is on the disk.
-
-        Raises
-        ------
-        RecordError
-            If it cannot be written, or could not be read again; or a new one would replace a file.
-        """
+        """Write the book in one step, so that it can be read again; when this returns, it is on the disk."""
         book = msgspec.structs.replace(book, digest=_NO_DIGEST.decode())
         try:
             content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"

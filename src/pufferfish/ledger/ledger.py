@@ -8,8 +8,8 @@ is the product of the releases' densities, and its loss the sum of theirs. They 
 A ledger belongs to one **base**: the records, states, filter and bins of one table. What is read from a part of it (a
 window of time, rows that a filter keeps) or in coarser states is a loss on the base too, 0 where nothing is read.
 Anything else is refused. A subject pays for the releases that read its records (:mod:`pufferfish.ledger.subjects`).
-What is charged on chains, and on rows of networks, say ``chain_charges`` and ``node_charges``. All that reads or writes
-the book under its lock is one class, in this file.
+What is charged on chains, on rows of networks, and on a table that grows, say ``_chain_charges``, ``_node_charges`` and
+``_series_charges``. All that reads or writes the book under its lock is one class, in this file.
 """
 
 import math
@@ -22,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
@@ -30,10 +32,29 @@ from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.read import read_rest, read_sequences
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, printable, shortened
+from pufferfish.errors import (
+    BudgetExceeded,
+    ParameterError,
+    PufferfishError,
+    RecordError,
+    ReleaseRefused,
+    printable,
+    shortened,
+)
 from pufferfish.fit.model_file import check_names
+from pufferfish.ledger._chain_charges import ChainCharging
+from pufferfish.ledger._node_charges import NodeCharging
 from pufferfish.ledger._reads import Reads
-from pufferfish.ledger._series_charges import SeriesCharging, TakenBefore, question_of
+from pufferfish.ledger._series_charges import (
+    Planned,
+    SeriesCharging,
+    TakenBefore,
+    alone_for_ever,
+    for_ever,
+    planned_in,
+    question_of,
+    with_enough_noise,
+)
 from pufferfish.ledger.book import (
     AnyBase,
     Book,
@@ -41,16 +62,12 @@ from pufferfish.ledger.book import (
     ModelOfBook,
     check_book,
     fields_of_base,
-    filter_of,
     new_nonce,
     positive,
-    size_of,
 )
 from pufferfish.ledger.charges import Charge, Charging
-from pufferfish.ledger.charging import Chargings
-from pufferfish.ledger.kept import Kept, Where, kept_at, shown_where
-from pufferfish.ledger.planned import Planned, alone_for_ever, planned_in, proved, with_enough_noise
-from pufferfish.ledger.shown import entries_frame, in_words, view_of, what_fits
+from pufferfish.ledger.database import Kept, Where, kept_at, shown_where
+from pufferfish.ledger.shown import draw_ledger, entries_frame, in_words, view_of, what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
@@ -71,18 +88,47 @@ _READING = ("state", "subject", "time", "time_zone", "ambiguous", "max_gap", "st
 """What a base says of how its table is read."""
 
 
-def _of_one_question(entry: Entry, question: str | None, where: str | None) -> bool:
-    return entry.question == question and entry.where == where
+_ROUNDED = 1e-9
+"""By which share what is spent may be above a level, as sums are computed in another order."""
+
+_DAMAGED = (PufferfishError, ValueError, TypeError, OverflowError)
+"""What reading a book that no ledger wrote may raise."""
 
 
-def _placed(book: Book) -> dict[str, Any]:
-    """Return the place of the next entry of a book."""
-    return {
-        "number": len(book.entries) + 1,
-        "nonce": new_nonce(),
-        "previous": book.last_digest(),
-        "created": now(),
-    }
+class _AboveBudget(BudgetExceeded):
+    """A release that does not fit; its remedy is still to be found."""
+
+
+# -- How a ledger is charged: on chains, on networks, or on a table that grows ---------------------------------------
+
+
+def without_positions(bound: Any) -> Any:
+    """Return a bound that knows nothing of where records are: each entry of a ledger says which steps it reads."""
+    if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
+        return bound
+    return bound.of(bound.given_by, [chain.without_positions for chain in bound.length], **bound.settings)
+
+
+def _charging_on(bound: Any, *, grows: bool) -> Charging:
+    """Return how releases are charged under a bound, refused where it cannot keep a ledger."""
+    bound = for_ever(bound) if grows else without_positions(bound)
+    if not isinstance(bound, InfluenceBound):
+        raise ParameterError(
+            f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
+        )
+    if not bound.composes:
+        raise ReleaseRefused(
+            f"{bound.title} does not cover several releases: use LeakagePropagation, or another mechanism that composes"
+        )
+    if bound.theta.stands_for_more:
+        raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
+    if grows:
+        return SeriesCharging(bound)
+    if bound.theta.of_chains:
+        return ChainCharging(bound)
+    if bound.networks:
+        return NodeCharging(bound)
+    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, but Θ is a class of {bound.theta.kind}")
 
 
 def _charges_in(charging: Charging, book: Book, entries: Sequence[Entry]) -> list[Charge]:
@@ -98,12 +144,23 @@ def _leakage_under(charging: Charging, book: Book, entries: Sequence[Entry], *mo
     return bound.leakage(losses, enough=book.budget)
 
 
-_ROUNDED = 1e-9
-"""By which share what is spent may be above a level, as sums are computed in another order."""
+def _placed(book: Book) -> dict[str, Any]:
+    """Return the place of the next entry of a book."""
+    return {
+        "number": len(book.entries) + 1,
+        "nonce": new_nonce(),
+        "previous": book.last_digest(),
+        "created": now(),
+    }
 
 
-class _AboveBudget(BudgetExceeded):
-    """A release that does not fit; its remedy is still to be found."""
+def _too_little(spent: float, level: float) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"{at_most(spent)} are spent, so what remains up to {number(level, 6)} is too little for any release"
+    )
+
+
+# -- The ledger ------------------------------------------------------------------------------------------------------
 
 
 class Ledger(Printed):
@@ -117,9 +174,10 @@ class Ledger(Printed):
     budget : float
         The most that they may leak together, ε in nats.
     base : Sequences, Rows, Base or RowsBase, optional
-        The table as it was read, ``read_sequences(…)`` of all of it: the ledger then knows who its subjects are, and
-        releases about different subjects do not add. Or only how it was read, ``sequences.base``. By default the first
-        data that are spent on settle it.
+        All of the table, as it was read: the ledger then knows who its subjects are, and releases about different
+        subjects do not add. Or only how it was read, ``sequences.base``. By default the first data settle it.
+    grows : bool, default False
+        Whether the table grows: releases read files with new rows, or the whole table so far.
 
     Raises
     ------
@@ -148,8 +206,8 @@ class Ledger(Printed):
         base: AnyBase | Sequences | Rows | None = None,
         grows: bool = False,
     ) -> None:
-        self._chargings = Chargings(bound, grows=truth(grows, "grows"))
-        charging = self._chargings.first
+        self._first = charging = _charging_on(bound, grows=truth(grows, "grows"))
+        self._later: dict[int, Charging] = {}
         bound = charging.bound
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         charging.check_base(base)
@@ -166,7 +224,8 @@ class Ledger(Printed):
             settings=bound.settings,
             theta=ThetaRecord.of(bound.theta),
             model=ModelOfBook.of(bound),
-            **size_of(bound),
+            length=[] if bound.networks else [(chain.steps, chain.records) for chain in bound.length],
+            rows=bound.rows if bound.networks else None,
             **fields_of_base(base),
             subjects=None if names is None else Subjects.of(names),
             grid=None if grows else grid_of(data, names, bound),
@@ -184,31 +243,41 @@ class Ledger(Printed):
             If the file is missing, damaged, of another version, or contradicts itself.
         """
         file = kept_at(path)
-        ledger_file = file.read()
+        book = file.read()
         try:
-            bound = ledger_file.bound(ledger_file.theta.theta(), ledger_file.model)
-            ledger = cls(bound, ledger_file.budget, base=ledger_file.tied_to, grows=ledger_file.grows)
-            if any(getattr(ledger._book, name) != getattr(ledger_file, name) for name in ("length", "rows")):
+            bound = book.bound(book.theta.theta(), book.model)
+            ledger = cls(bound, book.budget, base=book.tied_to, grows=book.grows)
+            if any(getattr(ledger._book, name) != getattr(book, name) for name in ("length", "rows")):
                 raise ParameterError("it has the size of a table for another kind of models")
-            ledger._charging.check(ledger_file)
-            check_book(ledger_file, partial(ledger._leakage, ledger_file))
-        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+            ledger._charging.check(book)
+            check_book(book, partial(ledger._leakage, book))
+        except _DAMAGED as error:
             raise RecordError(f"{shown_where(path)} holds no valid ledger: {error}") from error
-        ledger._file, ledger._book = file, ledger_file
+        ledger._file, ledger._book = file, book
         return ledger
 
     def __repr__(self) -> str:
         where = "" if self._file is None else f", {shown_where(self._file.path)!r}"
         spent = f"spent {at_most(self.spent)} of {number(self.budget, 6)}"
-        return f"Ledger({self._bound.title}, {spent}, hides {printable(self.hides)}{where})"
+        return f"Ledger({self.bound.title}, {spent}, hides {printable(self.hides)}{where})"
+
+    def _charged_by(self, book: Book, entries: Sequence[Entry]) -> tuple[Charging, float]:
+        """Return how some first entries of a book are charged, and what they spent at least.
+
+        That is what was spent when Θ was changed last: it never falls.
+        """
+        change = next((entry for entry in reversed(entries) if entry.theta is not None), None)
+        if change is None or change.theta is None:
+            return self._first, 0.0
+        number = change.number
+        if number not in self._later:
+            bound = book.bound(change.theta.theta(), change.model)
+            self._later[number] = _charging_on(bound, grows=book.grows)
+        return self._later[number], book.entries[number - 2].spent if number > 1 else 0.0
 
     @property
     def _charging(self) -> Charging:
-        return self._chargings.of(self._book, self._book.entries)[0]
-
-    @property
-    def _bound(self) -> InfluenceBound:
-        return self._charging.bound
+        return self._charged_by(self._book, self._book.entries)[0]
 
     def _view(self) -> View:
         return view_of(self)
@@ -219,8 +288,6 @@ class Ledger(Printed):
 
     def plot(self) -> "Figure":
         """Draw what all releases leak together after each entry, against the budget; needs matplotlib."""
-        from pufferfish.ledger.shown import draw_ledger
-
         return draw_ledger(self)
 
     def __reduce__(self) -> Any:
@@ -240,8 +307,8 @@ class Ledger(Printed):
         Raises
         ------
         RecordError
-            If the file exists (a ledger is never replaced) or cannot be written, or would hold another network (names
-            of nodes are text there), or the ledger has a file already.
+            If the file exists (a ledger is never replaced) or cannot be written, would hold another network (names of
+            nodes are text there), or the ledger has a file already.
         """
         with self._lock:
             if self._file is not None:
@@ -249,16 +316,15 @@ class Ledger(Printed):
                     f"this ledger is kept in {shown_where(self._file.path)}: a copy would spend the same budget "
                     "twice; open the file instead"
                 )
-            ledger_file = self._book
-            check_names(self._bound.theta, shown_where(path))
-            again = ledger_file.bound(self._bound.theta, ledger_file.model)
-            if type(again) is not type(self._bound):
+            bound = self.bound
+            check_names(bound.theta, shown_where(path))
+            if type(self._book.bound(bound.theta, self._book.model)) is not type(bound):
                 raise RecordError(
-                    f"a ledger file names a mechanism of this package, but {type(self._bound).__name__} is not one: "
+                    f"a ledger file names a mechanism of this package, but {type(bound).__name__} is not one: "
                     "keep this ledger in memory"
                 )
             file = kept_at(path)
-            file.create(ledger_file)
+            file.create(self._book)
             self._file = file
 
     @property
@@ -269,11 +335,11 @@ class Ledger(Printed):
     @property
     def bound(self) -> InfluenceBound:
         """What proves how much the releases leak together."""
-        return self._bound
+        return self._charging.bound
 
     def bound_at(self, number: int) -> InfluenceBound:
         """Return the bound under which an entry was written; that of all releases until Θ was changed."""
-        return self._chargings.of(self._book, self._book.entries[:number])[0].bound
+        return self._charged_by(self._book, self._book.entries[:number])[0].bound
 
     @property
     def budget(self) -> float:
@@ -303,33 +369,29 @@ class Ledger(Printed):
     @property
     def spent(self) -> float:
         """What all releases so far leak together at most, in nats."""
-        ledger_file = self._now_in_file()
-        return ledger_file.entries[-1].spent if ledger_file.entries else 0.0
+        return self._now_in_file().spent
 
     @property
     def hides(self) -> str:
         """What the budget is about, in words: any one record, or what ``protect`` and ``within`` of its bound say."""
-        bound, theta = self._bound, self._bound.theta
+        bound, theta = self.bound, self.bound.theta
         secrets = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
         step = self._step(self._now_in_file())
         return hidden_in_words(
             secrets, bound.protection, step, of_chains=theta.of_chains, networks=bool(theta.networks)
         )
 
-    def _step(self, ledger_file: Book) -> str | None:
+    def _step(self, book: Book) -> str | None:
         """Return how long a step takes, where gaps were looked for in times, as a release says it too."""
-        if ledger_file.tied_to is None:
-            return step_of(self._bound.theta, self._bound.model)
-        base = ledger_file.base
+        if book.tied_to is None:
+            return step_of(self.bound.theta, self.bound.model)
+        base = book.base
         return None if base is None or base.max_gap is None else base.step
 
     def promises(self) -> list[Promise]:
-        """Return what all releases so far tell together of every unit: a record, an hour, a day, a whole series.
+        """Return what all releases so far tell together of every unit, as :meth:`Calibration.promises`.
 
-        Returns
-        -------
-        list of Promise
-            As :meth:`Calibration.promises`; none where nothing was released yet. Nothing of it is spent.
+        None where nothing was released yet. Nothing is spent.
 
         Examples
         --------
@@ -342,15 +404,14 @@ class Ledger(Printed):
         >>> [(promise.unit, round(promise.epsilon, 2)) for promise in ledger.promises()][:2]
         [('one record', 1.01), ('10 steps in a row', 2.55)]
         """
-        ledger_file = self._now_in_file()
-        charges = _charges_in(self._charging, ledger_file, ledger_file.entries)
+        book = self._now_in_file()
+        charges = _charges_in(self._charging, book, book.entries)
         if not charges:
             return []
         read, losses = self._charging.together(charges)
         together = as_record_loss(losses, read.theta, read.length)
-        cut = ledger_file.base is not None and ledger_file.base.gaps == "independent"
-        spent, step = ledger_file.entries[-1].spent, self._step(ledger_file)
-        return promises_of_losses(self._bound, together, spent, step, cut=cut)
+        cut = book.base is not None and book.base.gaps == "independent"
+        return promises_of_losses(self.bound, together, book.spent, self._step(book), cut=cut)
 
     @property
     def remaining(self) -> float:
@@ -366,10 +427,9 @@ class Ledger(Printed):
         coarsening: Mapping[Any, Any] | None = None,
     ) -> float:
         """Return what would be spent after one more release; spends nothing. Parameters as for :meth:`spend`."""
-        ledger_file = self._now_in_file()
-        return self._leakage(
-            ledger_file, ledger_file.entries, self._charge(ledger_file, what, data, window, coarsening)
-        )
+        book = self._now_in_file()
+        charge = self._charging.charge(what, book=book, data=data, window=window, coarsening=coarsening)
+        return self._leakage(book, book.entries, charge)
 
     def calibrate(
         self,
@@ -381,7 +441,7 @@ class Ledger(Printed):
         data: Sequences | Rows | None = None,
         noise: Literal["equal", "best"] = "equal",
     ) -> Calibration:
-        """Least noise with which a query can be released next, so that all releases leak at most ``up_to``.
+        """Return the least noise with which a query can be released next, so that all leak at most ``up_to``.
 
         Parameters
         ----------
@@ -390,8 +450,7 @@ class Ledger(Printed):
         up_to : float, optional
             What may be spent after it; by default the whole budget.
         length : int, ChainLength, or sequence of these, optional
-            Lengths of the data that it reads, ``data.length``, where those are a part of the base; for networks their
-            number of rows.
+            Lengths of the data, or the rows of a network's table, where those are a part of the base.
         window : optional
             As for :meth:`spend`.
         data : Sequences or Rows, optional
@@ -409,37 +468,37 @@ class Ledger(Printed):
         BudgetExceeded
             If no noise is enough.
         """
-        level = self.budget if up_to is None else positive(up_to, "up_to")
-        if level > self.budget:
-            raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
-        ledger_file = self._now_in_file()
-        reads, stated = self._charging.about(data, ledger_file), self.spent
-        spent = stated if reads is None else self._leakage(ledger_file, ledger_file.entries, among=reads)
+        level = self._level(up_to)
+        book = self._now_in_file()
+        reads, stated = self._charging.about(data, book), book.spent
+        spent = stated if reads is None else self._leakage(book, book.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
                 f"{at_most(stated)} of the budget of {number(self.budget, 6)} are spent already: up_to must be larger"
             )
         length = data.length if length is None and data is not None else length
-        part = self._bound if length is None else self._charging.part(length, window)
+        part = self.bound if length is None else self._charging.part(length, window)
         left = level - spent
         if left < LEAST_EPSILON:
-            raise BudgetExceeded(
-                f"{at_most(spent)} are spent, so what remains up to {number(level, 6)} is too little for any release"
-            )
+            raise _too_little(spent, level)
         alone = part.calibrate(query, left, noise=noise)
 
         def added(scale: float) -> float:
-            charge = self._charge(ledger_file, replace(alone, unit_scale=scale), data, window, None)
-            return self._leakage(ledger_file, ledger_file.entries, charge, among=reads) - spent
+            what = replace(alone, unit_scale=scale)
+            charge = self._charging.charge(what, book=book, data=data, window=window, coarsening=None)
+            return self._leakage(book, book.entries, charge, among=reads) - spent
 
-        calibration = replace(
-            alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
-        )
-        if not calibration.unit_scale < math.inf:
-            raise BudgetExceeded(
-                f"{at_most(spent)} are spent, so what remains up to {number(level, 6)} is too little for any release"
-            )
-        return replace(proved(part, calibration), up_to=level)
+        scale = bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
+        if not scale < math.inf:
+            raise _too_little(spent, level)
+        return replace(_proved(part, replace(alone, unit_scale=scale)), up_to=level)
+
+    def _level(self, up_to: float | None) -> float:
+        """Return what may be spent in all."""
+        level = self.budget if up_to is None else positive(up_to, "up_to")
+        if level > self.budget:
+            raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
+        return level
 
     def read(
         self,
@@ -475,50 +534,38 @@ class Ledger(Printed):
         book = self._now_in_file()
         base = book.base
         known = {} if base is None else {name: getattr(base, name) for name in _READING}
-        options: dict[str, Any] = {**known, "states": self._bound.theta.states, "where": where, "by": by, **reading}
+        options: dict[str, Any] = {**known, "states": self.bound.theta.states, "where": where, "by": by, **reading}
         if not book.grows:
             return read_sequences(source, **options)
         if query is None or truth(again, "again"):
             return read_rest(source, TakenBefore(book, [], None), **options)
         if not isinstance(query, Query):
             raise ParameterError(f"query is {query!r}, expected a query such as Histogram()")
-        return read_rest(source, self._taken(book, self._asked(book, query, where)), **options)
+        before = self._read_before(book, book.entries, question_of(query), where)
+        return read_rest(source, TakenBefore(book, before, len(book.entries)), **options)
 
     def read_as(self, number: int, source: Any, *, again: bool, **reading: Any) -> Sequences:
-        """Read a table as the release of an entry did: without rows that earlier ones of the question read, or again.
-
-        Raises
-        ------
-        DataError
-            If the table cannot be read so.
-        """
+        """Read a table as an entry's release did: without rows that earlier ones of the question read, or again."""
         book = self._now_in_file()
-        entry = book.entries[number - 1]
-        same = [each for each in book.entries[: number - 1] if _of_one_question(each, entry.question, entry.where)]
-        return read_rest(source, self._taken(book, [] if again else same), **reading)
+        entry, earlier = book.entries[number - 1], book.entries[: number - 1]
+        before = [] if again else self._read_before(book, earlier, entry.question, entry.where)
+        return read_rest(source, TakenBefore(book, before, len(book.entries)), **reading)
 
-    def _taken(self, book: Book, same: Sequence[Entry]) -> TakenBefore:
-        reads = [steps for entry in same if (steps := self._read_by(book, entry)) is not None]
-        return TakenBefore(book, reads, len(book.entries))
+    def _read_before(
+        self, book: Book, entries: Sequence[Entry], question: str | None, where: str | None
+    ) -> list[Reads]:
+        """Return what some entries read, of those that release one question of the rows that one filter keeps."""
+        same = [entry for entry in entries if entry.question == question and entry.where == where]
+        return [reads for charge in _charges_in(self._charging, book, same) if (reads := charge.steps_read) is not None]
 
     def late_steps(self, data: Sequences, query: Query) -> int:
         """Return how many steps of data come before the last one that a release of the same question read."""
-        book = self._now_in_file()
-        if isinstance(self._charging, SeriesCharging):
-            self._charging.check_tied(data, book)
-        reads = [self._read_by(book, entry) for entry in self._asked(book, query, data.base.where)]
-        last = max((read.hull[1] for read in reads if read is not None), default=None)
-        if last is None or not isinstance(self._charging, SeriesCharging):
+        book, charging = self._now_in_file(), self._charging
+        if not isinstance(charging, SeriesCharging):
             return 0
-        return self._charging.reads_of(data, book).before(last)
-
-    def _asked(self, book: Book, query: Query, where: str | None) -> list[Entry]:
-        """Return the entries of releases of the same question, of the same rows."""
-        question = question_of(query)
-        return [entry for entry in book.entries if _of_one_question(entry, question, where)]
-
-    def _read_by(self, book: Book, entry: Entry) -> Reads | None:
-        return self._charging.read(entry, book).steps_read
+        charging.check_tied(data, book)
+        before = self._read_before(book, book.entries, question_of(query), data.base.where)
+        return charging.reads_of(data, book).before(max(reads.hull[1] for reads in before)) if before else 0
 
     def plan(
         self,
@@ -553,9 +600,9 @@ class Ledger(Printed):
         Raises
         ------
         BudgetExceeded
-            If no noise is enough, or something was spent already that leaves too little.
+            If no noise is enough, or too little is left.
         """
-        level = self.budget if up_to is None else positive(up_to, "up_to")
+        level = self._level(up_to)
         if not isinstance(self._charging, SeriesCharging):
             raise ParameterError("plan is for growing tables: make the ledger with grows=True")
         if not queries:
@@ -567,9 +614,7 @@ class Ledger(Printed):
                     f"{question_of(query)} is already planned as entry {known[question_of(query)]}, and a plan cannot "
                     "change: releases use its noise. Plan all queries and all levels in one command"
                 )
-        if level > self.budget:
-            raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
-        alone = alone_for_ever(self._bound, queries, level)
+        alone = alone_for_ever(self.bound, queries, level)
         with self._alone():
             book, charging = self._book, self._charging
 
@@ -582,11 +627,11 @@ class Ledger(Printed):
                     f"{at_most(self.spent)} are spent, so what remains up to {number(level, 6)} is too little for any "
                     "release"
                 )
-            for i, made in enumerate(proved(self._bound, made) for made in planned):
+            for i, made in enumerate(_proved(self.bound, made) for made in planned):
                 charge = charging.planned(made, book)
                 spent = self._leakage(book, book.entries, charge)
                 note = notes[i] if i < len(notes) else f"plan: {made.query.kind}"
-                book = book.with_entry(self._entry(book, charge, max(spent, self.spent), what=note, of=made))
+                book = book.with_entry(self._entry(book, charge, max(spent, book.spent), what=note, of=made))
             if not truth(dry_run, "dry_run"):
                 self._write(book)
             return planned_in(book)[-len(queries) :]
@@ -594,8 +639,7 @@ class Ledger(Printed):
     def change(self, model: Any, *, dry_run: bool = False) -> Entry:
         """Charge all releases so far, and all that follow, under another class Θ.
 
-        What is spent never falls by it. Where the releases so far leak more than the budget under the new class, the
-        book says so, and nothing more can be released.
+        What is spent never falls by it. Where it is more than the budget then, nothing more can be released.
 
         Parameters
         ----------
@@ -607,7 +651,7 @@ class Ledger(Printed):
         Returns
         -------
         Entry
-            What was written: its ``spent`` is what all releases so far leak under the new class, or more.
+            Its ``spent`` is what all releases so far leak under the new class, or more.
 
         Raises
         ------
@@ -615,9 +659,9 @@ class Ledger(Printed):
             If its states are others, or the bound does not cover it.
         """
         with self._alone():
-            book, old = self._book, self._bound
+            book, old = self._book, self.bound
             size: Any = old.rows if old.networks else old.length
-            new = self._chargings.on(old.of(model, size, **old.settings))
+            new = _charging_on(old.of(model, size, **old.settings), grows=book.grows)
             theta, record = new.bound.theta, ModelOfBook.of(new.bound)
             same = all(
                 getattr(record, name, None) in (None, getattr(book.base, name, None)) for name in ("bins", "step")
@@ -628,7 +672,7 @@ class Ledger(Printed):
                     "whose entries are charged by states: make a new ledger, and charge all releases of the old one "
                     "to it (ledger.spend)"
                 )
-            spent = max(_leakage_under(new, book, book.entries), self.spent)
+            spent = max(_leakage_under(new, book, book.entries), book.spent)
             entry = Entry.of_change(
                 ThetaRecord.of(theta),
                 record,
@@ -651,13 +695,7 @@ class Ledger(Printed):
         return planned_in(self._now_in_file())
 
     def as_planned(self, query: Query, data: Sequences) -> Calibration:
-        """Return the noise that is planned for a query, for a release of these data.
-
-        Raises
-        ------
-        ParameterError
-            If nothing is planned for it.
-        """
+        """Return the noise that is planned for a query, for a release of these data; refused where none is."""
         if not (isinstance(query, Query) and isinstance(data, Sequences)):
             raise ParameterError("as_planned takes a query and the data of one release, in this order")
         part = self._charging.part(data.length, None)
@@ -669,7 +707,7 @@ class Ledger(Printed):
                 f"no noise is planned for {query.kind}, only for {plans}: plan it too (pufferfish ledger plan), or "
                 "give an epsilon"
             )
-        return proved(part, replace(alone, unit_scale=max(scales)))
+        return _proved(part, replace(alone, unit_scale=max(scales)))
 
     def spend(
         self,
@@ -682,7 +720,7 @@ class Ledger(Printed):
         begin: Callable[[], object] | None = None,
         release: str | None = None,
     ) -> Entry:
-        """Check that one more release fits the budget, and write it into the book; the release comes after.
+        """Check that one more release fits the budget, write it into the book and return it; the release comes after.
 
         Parameters
         ----------
@@ -693,23 +731,17 @@ class Ledger(Printed):
         data : Sequences or Rows, optional
             What it reads, to be checked against the base.
         window : (int, int), list of these, or dict, optional
-            Steps that the release reads of every chain that it is about, first (0-based) and one past the last; a list
-            of pairs is several stretches. A dict from subjects, by name, to windows reads nobody else. By default what
-            the times of the data say, or all. Not for networks.
+            Of chains: steps that the release reads of each, first (0-based) and one past the last; a list of pairs is
+            several stretches. A dict from subjects, by name, to windows reads nobody else. By default what the times
+            of the data say, or all.
         coarsening : mapping, optional
-            For each state of the base the state of the release that it counts as; found by itself where both are bins.
-            Not for networks.
+            Of chains: for each state of the base the one of the release that it counts as; of bins it is known.
         note : str, optional
             What to write into the book.
         begin : callable, optional
             Called when everything is checked, right before the book is changed: until then nothing is spent.
         release : str, optional
             A number drawn at random, by which a release with several files knows its entry again.
-
-        Returns
-        -------
-        Entry
-            What was written.
 
         Raises
         ------
@@ -735,10 +767,7 @@ class Ledger(Printed):
         note: str | None = None,
         release: str | None = None,
     ) -> Entry:
-        """Return the entry that :meth:`spend` would write now, and refuse what it would; nothing is spent.
-
-        Parameters and errors are those of :meth:`spend`.
-        """
+        """Return the entry that :meth:`spend` would write, and refuse what it would; nothing is spent."""
         with self._remedies(what, data, window, each_subject=release is not None):
             self._now_in_file()
             return self._next(what, data, window, coarsening, note, release)[0]
@@ -746,7 +775,8 @@ class Ledger(Printed):
     def charged(self, entry: Entry, what: Calibration, data: Sequences) -> bool:
         """Return whether an entry charges all that a release of these data reads: these steps of these subjects."""
         book = self._now_in_file()
-        charge = self._charge(book, what, replace(data, asked=None), None, None)
+        data = replace(data, asked=None)
+        charge = self._charging.charge(what, book=book, data=data, window=None, coarsening=None)
         everything = () if book.grows else ("windows", "subjects")  # where an entry names none, it charges all
         return all(
             getattr(entry, name) == value or (name in everything and getattr(entry, name) is None)
@@ -768,12 +798,12 @@ class Ledger(Printed):
         """Return the entry of one more release, and the book with it; refused where it does not fit."""
         if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
-        ledger_file = self._book  # once: another thread may put its own in this place
-        charge = self._charge(ledger_file, released, data, window, coarsening)
-        settled = ledger_file.with_settled(**self._charging.settled(data, ledger_file))
-        spent = ledger_file.entries[-1].spent if ledger_file.entries else 0.0
-        after = max(self._leakage(settled, ledger_file.entries, charge), spent)
-        where = filter_of(data, settled.tied_to)
+        book = self._book  # once: another thread may put its own in this place
+        charge = self._charging.charge(released, book=book, data=data, window=window, coarsening=coarsening)
+        settled = msgspec.structs.replace(book, **self._charging.settled(data, book))
+        after = max(self._leakage(settled, book.entries, charge), book.spent)
+        base = settled.tied_to
+        where = None if data is None or base is None or data.base.where == base.where else data.base.where
         what = note or in_words(released)
         level = released.up_to if isinstance(released, Calibration) else None
         if level is not None and not after <= level * (1 + _ROUNDED):
@@ -787,9 +817,8 @@ class Ledger(Printed):
     def _entry(self, book: Book, charge: Charge, spent: float, *, what: str, of: Any, **more: Any) -> Entry:
         """Return the next entry of a book; refused where what is spent with it is above the budget."""
         if not spent <= float_up(Fraction(repr(book.budget))):
-            before = book.entries[-1].spent if book.entries else 0.0
             raise _AboveBudget(
-                f"this release would raise what is spent from {at_most(before)} to {at_most(spent)}, above the "
+                f"this release would raise what is spent from {at_most(book.spent)} to {at_most(spent)}, above the "
                 f"budget of {number(book.budget, 6)}"
             )
         calibration = of if isinstance(of, Calibration) else None
@@ -803,16 +832,11 @@ class Ledger(Printed):
             spent=min(spent, book.budget),
         )
 
-    def _charge(self, ledger_file: Book, released: Any, data: Any, window: Any, coarsening: Any) -> Charge:
-        """Return the charge of a release, and on whom; refused where it is not of the base."""
-        return self._charging.charge(released, book=ledger_file, data=data, window=window, coarsening=coarsening)
-
     def _leakage(self, book: Book, entries: Sequence[Entry], *more: Charge, among: Any = None) -> float:
         """Return what some entries of a book leak together, with more charges; of all chains, or of some only."""
-        charging, least = self._chargings.of(book, entries)
-        return max(
-            _leakage_under(charging, book, entries, *more, among=among), least
-        )  # no number comes first, and stays
+        charging, least = self._charged_by(book, entries)
+        leakage = _leakage_under(charging, book, entries, *more, among=among)
+        return max(leakage, least)  # in this order: what is no number stays
 
     def _now_in_file(self) -> Book:
         """Return the book as it is now; a file may have grown by other programs' releases."""
@@ -838,21 +862,31 @@ class Ledger(Printed):
             finally:
                 self._spending = False
 
-    def _take(self, ledger_file: Book) -> None:
+    def _take(self, book: Book) -> None:
+        """Hold a book that was read again, refused where it does not go on from the one that is known."""
         known = self._book
         fixed = ("nonce", "created", "budget", "mechanism", "settings", "theta", "model", "length", "rows", "grows")
-        same = all(getattr(ledger_file, name) == getattr(known, name) for name in fixed)
-        grown = ledger_file.entries[: len(known.entries)] == known.entries
+        same = all(getattr(book, name) == getattr(known, name) for name in fixed)
+        grown = book.entries[: len(known.entries)] == known.entries
         if known.entries or not known.grows:
-            grown = grown and known.tied_to in (None, ledger_file.tied_to)
+            grown = grown and known.tied_to in (None, book.tied_to)
         if known.tied_to is not None and not known.grows:
-            same = same and ledger_file.subjects == known.subjects and ledger_file.grid == known.grid
+            same = same and book.subjects == known.subjects and book.grid == known.grid
         if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it again")
         try:
-            if len(ledger_file.entries) > len(known.entries):
-                self._charging.check(ledger_file)
-                check_book(ledger_file, partial(self._leakage, ledger_file), known=len(known.entries))
-        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+            if len(book.entries) > len(known.entries):
+                self._charging.check(book)
+                check_book(book, partial(self._leakage, book), known=len(known.entries))
+        except _DAMAGED as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
-        self._book = ledger_file
+        self._book = book
+
+
+def _proved(bound: InfluenceBound, calibration: Calibration) -> Calibration:
+    """Return noise with what it leaks alone, proved.
+
+    ε is rounded up by more than libraries of other versions differ in their last digits, so that they prove it, too.
+    """
+    leakage, witness = bound.verify(calibration)
+    return calibration if witness is None else replace(calibration, epsilon=leakage * (1 + 1e-9), witness=witness)

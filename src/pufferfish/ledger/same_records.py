@@ -1,34 +1,65 @@
-"""What belongs to a base of Markov chains: the same table read the same way, or a part of it, or coarser states."""
+"""Which records of a ledger's base a release reads, where that is a table of Markov chains.
+
+The data are the same table read the same way, or a part of it, or in coarser states. A step that is not read has no
+loss. A user says steps for all chains, or for subjects by their names: chains have no order that a user could mean. So
+an hour of each day is charged as that hour, wherever in the base it is. Times say it where all records of a chain are
+whole numbers of steps apart (:class:`~pufferfish.data.sequences.TimeGrid`). Where they do not, a release is charged on
+all steps of its chains. Times without a zone say it to an hour: then the hours beside are charged too.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from operator import index
 from typing import Any
+
+import numpy as np
 
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.data.bins import bin_labels, inner_edges_of
-from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import ReleaseRefused
-from pufferfish.ledger._windows import Windows, begins_later
+from pufferfish.data.sequences import Base, Sequences, TimeGrid
+from pufferfish.errors import ParameterError, ReleaseRefused, shortened
+from pufferfish.ledger.subjects import Subjects
+from pufferfish.queries import LinearQuery
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, gives_first_law
 
-__all__ = ["MUST_MATCH", "check_lengths", "check_start", "groups_of"]
+__all__ = [
+    "MUST_MATCH",
+    "SAME_OPTIONS",
+    "SAME_SOURCE",
+    "Steps",
+    "Windows",
+    "as_windows",
+    "check_lengths",
+    "check_start",
+    "check_within",
+    "groups_of",
+    "places_of_chains",
+    "windows_by_time",
+    "windows_read",
+    "windows_written",
+]
 
+Steps = tuple[tuple[int, int], ...]
+"""Steps of a chain that are read: the first (0-based) and one past the last of each stretch, in order and apart."""
+
+Windows = tuple[Steps | None, ...]
+"""Per chain the steps that are read; None for a chain that is not read."""
+
+SAME_SOURCE = (
+    "a ledger recognises its table by this name: read the same table from there, so that one ledger counts all "
+    "releases of these records; only for other records make another ledger"
+)
+SAME_OPTIONS = "read the table with the same options as the ledger's"
 
 MUST_MATCH = {
-    "source": "a ledger recognises its table by this name: read the same table from there, so that one ledger counts "
-    "all releases of these records; only for other records make another ledger",
+    "source": SAME_SOURCE,
     "state": "make another ledger for another column",
-    "subject": "read the table with the same options as the ledger's",
-    "time": "read the table with the same options as the ledger's",
-    "time_zone": "read the table with the same options as the ledger's",
-    "ambiguous": "read the table with the same options as the ledger's",
-    "max_gap": "read the table with the same options as the ledger's",
-    "gaps": "read the table with the same options as the ledger's",
-    "step": "read the table with the same options as the ledger's",
+    **dict.fromkeys(("subject", "time", "time_zone", "ambiguous", "max_gap", "gaps", "step"), SAME_OPTIONS),
     "where": "a part of the table can be charged only if the ledger's base has no filter: make the ledger for the "
     "whole table",
-    "missing": "read the table with the same options as the ledger's",
+    "missing": SAME_OPTIONS,
 }
 """What two readings of the same records share, and what to do where not; gaps come before the step they give."""
 
@@ -57,14 +88,9 @@ def check_lengths(
 
 
 def check_start(theta: Theta, window: Any) -> None:
-    """Refuse noise for a window on its own where Θ tells the law of the base's first record.
-
-    Raises
-    ------
-    ReleaseRefused
-        If a window starts later than the chain and a member of Θ has an array as its initial law.
-    """
-    if begins_later(window) and gives_first_law(theta):
+    """Refuse noise for a window on its own, which starts later than the chain, where Θ tells the law of its start."""
+    windows: Any = window.values() if isinstance(window, Mapping) else [] if window is None else [window]
+    if any(_steps(each)[0][0] > 0 for each in windows) and gives_first_law(theta):
         raise ReleaseRefused(
             "Θ gives the law of the chain's first record as an array, but the window starts later: calibrate with the "
             'lengths of the whole base, or use a Θ with initial_distribution="any" or "stationary"'
@@ -81,11 +107,6 @@ def groups_of(
     """Return for each state of the base the release's state that it counts as; None where they are the same.
 
     Where the base has bins, edges decide: a coarsening that is given has to agree with them.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the release's states are no groups of the base's.
     """
     stated_groups = None if coarsening is None else _given(states, release_states, coarsening)
     edges = None if base is None else base.bins
@@ -94,9 +115,10 @@ def groups_of(
         if data is not None and data.base.bins is not None and data.base.bins[1:-1] != coarse:
             coarse = None
         if coarse is None:
+            inner = ", ".join(f"{edge:g}" for edge in edges[1:-1][:8]) + (", …" if len(edges) > 10 else "")
             raise ReleaseRefused(
-                f"the inner edges of the ledger's bins are {_numbers(edges[1:-1])}, and those of the release "
-                f"({_shown(release_states)}) are not among them: use bins that join bins of the ledger, or make "
+                f"the inner edges of the ledger's bins are {inner}, and those of the release "
+                f"({names_of(release_states, 6)}) are not among them: use bins that join bins of the ledger, or make "
                 "another ledger"
             )
         groups = [sum(edge <= low for edge in coarse) for low in (-math.inf, *edges[1:-1])]
@@ -112,9 +134,9 @@ def groups_of(
         groups = [release_states.index(state) for state in states]
     else:
         raise ReleaseRefused(
-            f"the release has the states {_shown(release_states)} and the ledger {_shown(states)}: if each release "
-            "state is a group of ledger states, name the groups by "
-            "coarsening={state of the ledger: state of the release, …}"
+            f"the release has the states {names_of(release_states, 6)} and the ledger {names_of(states, 6)}: if each "
+            "release state is a group of ledger states, name the groups by coarsening={state of the ledger: state of "
+            "the release, …}"
         )
     if stated_groups is not None and stated_groups != groups:
         raise ReleaseRefused(
@@ -131,7 +153,7 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
         if state not in states:
             hint = did_you_mean(state, states)
             raise ReleaseRefused(
-                f"coarsening names {state!r}, which is not a state of the ledger.{hint} States: {_shown(states)}"
+                f"coarsening names {state!r}, which is not a state of the ledger.{hint} States: {names_of(states, 6)}"
             )
     for state in states:
         if named.get(state) not in release_states:
@@ -146,9 +168,174 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
     return [release_states.index(named[state]) for state in states]
 
 
-def _numbers(values: Sequence[float]) -> str:
-    return ", ".join(f"{v:g}" for v in values[:8]) + (", …" if len(values) > 8 else "")
+# -- Which steps are read: windows that a user names, or what times say ----------------------------------------------
 
 
-def _shown(states: Sequence[str]) -> str:
-    return names_of(states, 6)
+def as_windows(window: Any, length: Sequence[ChainLength], subjects: Subjects | None) -> Windows | None:
+    """Return the window of each chain of a base, checked.
+
+    One that is given for all is that of every chain, as far as the chain goes; a dict says for subjects, by name, which
+    steps of their chains are read, and nobody else's are.
+    """
+    if window is None:
+        return None
+    windows: list[Steps | None] = [None] * len(length)
+    for places, stretches in _of_chains(window, len(length), subjects):
+        steps = max(length[place].steps for place in places)
+        if stretches[-1][1] > steps:
+            raise ParameterError(f"window {stretches[-1]} is not inside a chain of {steps:,} steps")
+        for place in places:
+            last = length[place].steps
+            windows[place] = tuple((start, min(stop, last)) for start, stop in stretches if start < last) or None
+    return tuple(windows)
+
+
+def windows_written(windows: Sequence[Any], length: Sequence[ChainLength]) -> Windows:
+    """Return the windows that an entry of a ledger says, checked: one for each chain of its base, None if not read."""
+    checked = tuple(None if window is None else _steps(list(window)) for window in windows)
+    fits = len(checked) == len(length) and any(checked)
+    if not fits or any(window and window[-1][1] > chain.steps for window, chain in zip(checked, length, strict=True)):
+        raise ParameterError(f"windows do not fit {len(length)} chains: {shortened(repr(windows))}")
+    return checked
+
+
+def windows_read(
+    linear: LinearQuery, of: Sequence[ChainLength], windows: Windows | None, length: Sequence[ChainLength]
+) -> Windows | None:
+    """Return the windows that were given, or else what a query says itself that it reads.
+
+    It says so by the places of records in the chain that it was calibrated for. These are places in a chain of the base
+    only where that is as long: of a part nobody said where it begins, so every step of the base's chain is charged.
+    """
+    if linear.factors is None:
+        return windows
+    read, chain = np.flatnonzero(linear.factors), of[0].without_positions
+    query_window: Steps = ((int(read[0]), int(read[-1]) + 1),)
+    if windows is None:
+        return tuple(query_window if there == chain else ((0, there.steps),) for there in length)
+    if any(
+        there == chain and window not in (None, query_window) for there, window in zip(length, windows, strict=True)
+    ):
+        raise ReleaseRefused(
+            f"the query reads records {read[0]} to {read[-1]}, but window names others: leave window out"
+        )
+    return windows
+
+
+def places_of_chains(data: Sequences, subjects: Subjects | None) -> list[list[int]]:
+    """Return for each chain of data those of its subject in the base; the only one where nobody said whose it is."""
+    if subjects is None:
+        return [[0]] * len(data.length)
+    places = subjects.places_of(data.names or ())
+    return [places[name] for name in data.names or ()]
+
+
+def windows_by_time(
+    data: Sequences | None, grid: TimeGrid | None, subjects: Subjects | None, length: Sequence[ChainLength]
+) -> Windows | None:
+    """Return which steps of the base's chains data read, as their times say.
+
+    All steps of a chain whose times do not say it; None where all steps of all chains in the data are read, or nobody
+    knows whose they are. Records that lie outside of the base by their times are refused: no proof is about these.
+    """
+    if data is None or (subjects is None) != (data.names is None):
+        return None
+    if grid is None or data.grid is None or (subjects is None and len(length) > 1):
+        return None
+    if data.grid.slack != grid.slack and data.grid.step == grid.step:
+        raise ReleaseRefused(
+            f"column {data.base.time!r} has times {_zones(data.grid)}, and the ledger was made from times "
+            f"{_zones(grid)}: the same times mean different hours, so read both in the same way (time_zone= names the "
+            "zone of local times)"
+        )
+    windows: list[Steps | None] = [None] * len(length)
+    part = False
+    for i, (chain, there) in enumerate(zip(data.length, places_of_chains(data, subjects), strict=True)):
+        one = there[0] if len(there) == 1 and windows[there[0]] is None else None
+        read = None if one is None else _read(chain, data.grid.places(i, grid, one), grid, one, length[one].steps)
+        for place in there:
+            everything = ((0, length[place].steps),)
+            windows[place] = read or everything
+            part = part or windows[place] != everything
+    return tuple(windows) if part else None
+
+
+def _zones(grid: TimeGrid) -> str:
+    return "without a zone" if grid.slack else "with a zone"
+
+
+def check_within(known: Windows, windows: Windows, whose: str) -> None:
+    """Refuse windows that leave out what times say is read."""
+    for read, window in zip(known, windows, strict=True):
+        for start, stop in read or ():
+            if not any(first <= start and stop <= last for first, last in window or ()):
+                raise ReleaseRefused(
+                    f"{whose} are steps {start} to {stop - 1} of a chain by their times, but window lacks some of "
+                    "them: leave window out"
+                )
+
+
+def _read(chain: ChainLength, ends: tuple[int, int] | None, grid: TimeGrid, of: int, steps: int) -> Steps | None:
+    """Return the steps of the base's chain that a chain reads, given its ends among them; None if these are not known.
+
+    What is between its own ends was widened when it was read; of the base there is more on both sides.
+    """
+    within = grid.places(of, grid, of)
+    if ends is None or within is None:
+        return None
+    (first, last), (_, latest) = ends, within
+    if first < 0 or last > latest:
+        raise ReleaseRefused(
+            f"by their times the data cover steps {first} to {last} of a chain, but the ledger's base has steps 0 to "
+            f"{latest}: make a ledger for the whole table"
+        )
+    edges = list(accumulate(chain.places or (chain.steps,), initial=first))
+    edges[0], edges[-1] = max(first - grid.slack, 0), min(last + 1 + grid.slack, steps)
+    return tuple(pairwise(edges))[::2]
+
+
+def _of_chains(window: Any, chains: int, subjects: Subjects | None) -> list[tuple[list[int], Steps]]:
+    """Return places of chains, with the steps that are read of each."""
+    if not isinstance(window, Mapping):
+        return [(list(range(chains)), _steps(window))]
+    if subjects is None:
+        raise ParameterError(
+            "window names subjects, but the ledger does not know the subjects of its chains: make it with base=data, "
+            "or give one window for all chains"
+        )
+    if not window or not all(isinstance(name, str) for name in window):
+        raise ParameterError(
+            f"window is {shortened(repr(window))}, expected {{subject: (first step, one past the last)}}"
+        )
+    places = subjects.places_of(window, by="window has")
+    return [(places[name], _steps(chain_window)) for name, chain_window in window.items()]
+
+
+def _steps(window: Any) -> Steps:
+    """Return stretches of steps, in order and apart, that a user or a ledger's file gives."""
+    if not isinstance(window, list | tuple) or not any(isinstance(stretch, list | tuple | None) for stretch in window):
+        return (_stretch(window),)
+    stretches = tuple(_stretch(stretch) for stretch in window)
+    if any(stop >= start for (_, stop), (start, _) in pairwise(stretches)):
+        raise ParameterError(
+            f"window {shortened(repr(window))} has stretches that are out of order or touch: sort and join them; to "
+            "give windows by subject use {subject: (first step, one past the last)}"
+        )
+    return stretches
+
+
+def _stretch(entry: Any) -> tuple[int, int]:
+    try:
+        if isinstance(entry, set | frozenset | Mapping):  # they have no order
+            raise ValueError
+        start, stop = (index(edge) for edge in entry)
+        if any(isinstance(edge, bool) for edge in entry):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"window has {shortened(repr(entry))}, expected (first step, one past the last), such as (0, 1440), a list "
+            "of such stretches, or {subject: window}"
+        ) from None
+    if not 0 <= start < stop:
+        raise ParameterError(f"window ({start}, {stop}) is empty or begins before step 0")
+    return start, stop

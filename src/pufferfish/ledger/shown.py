@@ -1,19 +1,19 @@
-"""What can still be released where a release does not fit a budget: only what would work is recommended.
+"""How a ledger is shown: as a picture, a table and a view; and what would fit where a release does not.
 
-The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/messages``).
+The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/messages``). A
+ledger is ``Any`` here, for :class:`~pufferfish.Ledger` stands above.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_columns
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._draw.figure import BLUE, INK, ORANGE, PALE, clean, new_figure, titled
-from pufferfish.data.rows import Rows, RowsBase
-from pufferfish.data.sequences import Base, Sequences
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError
 from pufferfish.ledger._reads import Reads
 from pufferfish.ledger.book import Entry
@@ -21,44 +21,13 @@ from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.mechanisms.promises import Promise
 from pufferfish.mechanisms.shown import promise_grid
 from pufferfish.mechanisms.words import noise_hides_everything
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ALL_TELL", "draw_ledger", "entries_frame", "hides_all", "in_words", "part_of", "view_of", "what_fits"]
-
-
-class AnyLedger(Protocol):
-    """What is asked of a :class:`~pufferfish.Ledger` here, which stands above."""
-
-    @property
-    def entries(self) -> tuple[Entry, ...]: ...
-    @property
-    def budget(self) -> float: ...
-    @property
-    def spent(self) -> float: ...
-    @property
-    def remaining(self) -> float: ...
-    @property
-    def hides(self) -> str: ...
-    def promises(self) -> list[Promise]:
-        """Return what all releases together tell of every unit."""
-        ...
-
-    @property
-    def base(self) -> Base | RowsBase | None: ...
-    @property
-    def bound(self) -> InfluenceBound: ...
-    def calibrate(self, query: Any, *, length: Any, window: Any, data: Any) -> Calibration:
-        """Return noise for what is left."""
-        ...
-
-    def leakage_with(self, what: Any, *, data: Any, window: Any) -> float:
-        """Return what all releases leak, with one more."""
-        ...
+__all__ = ["ALL_TELL", "draw_ledger", "entries_frame", "in_words", "part_of", "view_of", "what_fits"]
 
 
 # -- The picture of a ledger: what the releases leak together --------------------------------------------------------
@@ -67,7 +36,7 @@ _MOST_TICKS = 25
 _MOST_WRITTEN = 16
 
 
-def draw_ledger(ledger: AnyLedger) -> "Figure":
+def draw_ledger(ledger: Any) -> "Figure":
     """Draw what is spent after each entry as bars, what each release leaks alone as points, and the budget."""
     entries, budget = ledger.entries, ledger.budget
     n = len(entries)
@@ -104,14 +73,16 @@ def draw_ledger(ledger: AnyLedger) -> "Figure":
 # -- What a ledger shows: its entries as a table ---------------------------------------------------------------------
 
 
-def part_of(entry: Entry, ledger: AnyLedger) -> str:
+def part_of(entry: Entry, ledger: Any) -> str:
     """Say which part of the ledger's table an entry read, and is charged on; nothing where it read all of it."""
     parts = [f"where {entry.where}"] if entry.where else []
     if entry.reads is not None:
-        parts.append(read_in_words(Reads.written(entry.reads, None, "the entry")))
+        reads = Reads.written(entry.reads, None, "the entry")
+        parts.append(f"{counted(reads.steps, 'step')} of {counted(reads.subjects, 'subject')}")
         return ", ".join(parts)
     if entry.windows:
-        parts.append(f"{_steps_of(entry.windows):,} of {sum(chain.steps for chain in ledger.bound.length):,} steps")
+        charged = sum(end - begin for stretches in entry.windows for begin, end in stretches or ())
+        parts.append(f"{charged:,} of {sum(chain.steps for chain in ledger.bound.length):,} steps")
     if entry.subjects is not None:
         chains = len(ledger.bound.length)
         read = sum(unpacked(entry.subjects, chains, "the entry"))
@@ -119,28 +90,12 @@ def part_of(entry: Entry, ledger: AnyLedger) -> str:
     return ", ".join(parts)
 
 
-def read_in_words(reads: Reads) -> str:
-    """Say how much of a table that grows a release read."""
-    return f"{counted(reads.steps, 'step')} of {counted(reads.subjects, 'subject')}"
-
-
-def _steps_of(windows: Sequence[Sequence[tuple[int, int]] | None]) -> int:
-    """Return how many steps of the ledger's chains an entry is charged on."""
-    return sum(end - begin for stretches in windows for begin, end in stretches or ())
-
-
-def entries_frame(ledger: AnyLedger, into: str) -> Any:
+def entries_frame(ledger: Any, into: str) -> Any:
     """Return the entries as a table."""
     entries = ledger.entries
-    columns: dict[str, list[Any]] = {
-        "number": [entry.number for entry in entries],
-        "created": [entry.created for entry in entries],
-        "what": [entry.what for entry in entries],
-        "part": [part_of(entry, ledger) or None for entry in entries],
-        "epsilon": [entry.epsilon for entry in entries],
-        "spent": [entry.spent for entry in entries],
-    }
     types = {"number": int, "created": str, "what": str, "part": str, "epsilon": float, "spent": float}
+    columns = {name: [getattr(entry, name, None) for entry in entries] for name in types}
+    columns["part"] = [part_of(entry, ledger) or None for entry in entries]
     return frame_of_columns(columns, types, into)
 
 
@@ -148,7 +103,7 @@ ALL_TELL = "what all releases together tell of"
 """Head of the table of units."""
 
 
-def view_of(ledger: AnyLedger) -> View:
+def view_of(ledger: Any) -> View:
     """Return the last entries, what is left, and what all of it tells of every unit."""
     entries = ledger.entries
     rows = [
@@ -182,21 +137,10 @@ _USED_UP = (
 _LESS = "take a smaller epsilon"
 
 
-def hides_all(calibration: Calibration, data: Sequences | Rows | None) -> bool:
-    """Whether noise hides all that some data, or each of their groups, would say; how many records there are is public.
-
-    Without data all records that the noise was calibrated for.
-    """
-    if data is None:
-        rows = calibration.bound.rows if calibration.theta.networks else calibration.records
-        return noise_hides_everything(calibration, [rows])
-    return noise_hides_everything(calibration, [data.records] if data.groups is None else data.groups.records)
-
-
-def what_fits(ledger: AnyLedger, released: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
+def what_fits(ledger: Any, released: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
     """Return the remedy for a release that does not fit: its noise is looked for, and judged as ``--up-to`` would.
 
-    ``each`` says that it is a release for each subject, which only takes an epsilon.
+    ``each`` says that it is a release for each subject, which only takes an epsilon. Only what would work is named.
     """
     left = ledger.remaining
     if left < LEAST_EPSILON:
@@ -212,10 +156,16 @@ def what_fits(ledger: AnyLedger, released: Any, data: Sequences | Rows | None, w
         return _USED_UP
     except PufferfishError:  # the ledger's own mechanism has no noise for this query
         return _LESS
-    if hides_all(fitting, data):
+    if data is None:
+        records = [fitting.bound.rows if fitting.theta.networks else fitting.records]
+    else:
+        records = [data.records] if data.groups is None else data.groups.records
+    if noise_hides_everything(fitting, records):  # how many records there are is public
         return _USED_UP
     if not each:
-        return f"for all that is left: ledger.calibrate(query, up_to={_in_full(ledger.budget)})"
+        short = f"{ledger.budget:g}"
+        budget = short if float(short) == ledger.budget else repr(ledger.budget)
+        return f"for all that is left: ledger.calibrate(query, up_to={budget})"
     try:
         largest = _largest_epsilon(ledger, released, fitting, data, window)
     except PufferfishError:
@@ -223,9 +173,7 @@ def what_fits(ledger: AnyLedger, released: Any, data: Sequences | Rows | None, w
     return _LESS if largest is None else f"the largest epsilon that fits is {largest}"
 
 
-def _largest_epsilon(
-    ledger: AnyLedger, calibration: Calibration, fitting: Calibration, data: Any, window: Any
-) -> str | None:
+def _largest_epsilon(ledger: Any, calibration: Calibration, fitting: Calibration, data: Any, window: Any) -> str | None:
     """Return in few digits the ε at which the mechanism of a release has the noise that fits; None if it is not found.
 
     It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
@@ -241,8 +189,3 @@ def _largest_epsilon(
         if ledger.leakage_with(tried, data=data, window=window) <= ledger.budget:
             return text
     return None
-
-
-def _in_full(budget: float) -> str:
-    short = f"{budget:g}"
-    return short if float(short) == budget else repr(budget)

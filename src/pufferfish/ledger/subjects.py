@@ -24,25 +24,19 @@ from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 
-__all__ = ["Subjects", "grid_of", "names_in", "packed", "unpacked"]
+__all__ = ["Subjects", "grid_of", "names_in", "packed", "unpacked", "unpacked_bits"]
 
 _BYTES = 16
 _KEY = 32
 
 
 class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The subjects of a base.
-
-    Parameters
-    ----------
-    salt : str
-        The key, 64 hexadecimal digits.
-    digests : str
-        16 bytes for each chain of the base, in its order, in base 64.
-    """
+    """The subjects of a base."""
 
     salt: str
+    """The key, 64 hexadecimal digits."""
     digests: str
+    """16 bytes for each chain of the base, in its order, in base 64."""
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "Subjects":
@@ -52,18 +46,11 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return cls(key.hex(), base64.b64encode(digests).decode())
 
     def check(self, places: int | None) -> None:
-        """Refuse what is no list of so many digests, or of any number.
-
-        Raises
-        ------
-        ParameterError
-            If it is none.
-        """
+        """Refuse what is no list of so many digests, or of any number."""
         try:
             size = len(self._content)
-            fits = len(bytes.fromhex(self.salt)) == _KEY and size == _BYTES * (
-                size // _BYTES if places is None else places
-            )
+            many = size // _BYTES if places is None else places
+            fits = len(bytes.fromhex(self.salt)) == _KEY and size == _BYTES * many
         except ValueError:
             fits = False
         if not fits:
@@ -99,12 +86,9 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return Subjects(self.salt, base64.b64encode(self._content + new._content).decode())
 
     def places_of(self, names: Iterable[str], *, by: str = "the data have") -> dict[str, list[int]]:
-        """Return the chains of each of these subjects, by their place in the base.
+        """Return the chains of each of these subjects, by their place in the base; ``by`` says who named them.
 
-        Raises
-        ------
-        ReleaseRefused
-            If one of them is not in the base: it may be there under another name. ``by`` says who named it.
+        One that is not in the base is refused: it may be there under another name.
         """
         key, content = bytes.fromhex(self.salt), self._content
         known: dict[bytes, list[int]] = {}
@@ -131,11 +115,6 @@ def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
 
     Chains may all be planned for as many records more than there are by now. Who has which length is never told by an
     order.
-
-    Raises
-    ------
-    ParameterError
-        If the table has other chains, or longer ones.
     """
     here: Sequence[str] | None = getattr(data, "names", None)
     if here is None or tuple(chain.without_positions for chain in data.length) == bound.length:
@@ -167,27 +146,27 @@ def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> Ti
     return replace(grid, ends=ends) if any(ends) else None
 
 
-def packed(reads: bytes) -> str:
-    """Return which chains are read, a byte each, as text: a bit for each, compressed, in base 64."""
-    bits = np.packbits(np.frombuffer(reads, dtype=np.bool_))
-    return base64.b64encode(zlib.compress(bits.tobytes(), 9)).decode()
+def packed(marks: NDArray[np.bool_]) -> str:
+    """Return marks as text: a bit for each, compressed, in base 64."""
+    return base64.b64encode(zlib.compress(np.packbits(marks).tobytes(), 9)).decode()
+
+
+def unpacked_bits(text: str, most: int) -> NDArray[np.uint8]:
+    """Return what :func:`packed` was given, to the end of its last byte, and a byte more than ``most`` marks at most.
+
+    Nothing where it is no such text. It is not unpacked further: a short text may stand for very many marks.
+    """
+    try:
+        bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), -(-most // 8) + 1)
+    except (ValueError, zlib.error):
+        bits = b""
+    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
 
 
 def unpacked(text: str, places: int, entry: str) -> bytes:
-    """Return what :func:`packed` was given, for so many chains.
-
-    Raises
-    ------
-    ParameterError
-        If it was not made of so many chains, or of none that is read.
-    """
-    size = -(-places // 8)
-    try:
-        bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
-    except (ValueError, zlib.error):
-        bits = b""
-    marks = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
-    if len(bits) != size or marks[places:].any() or not marks.any():
+    """Return which of so many chains an entry says that are read, a byte each; refused where that is none."""
+    marks = unpacked_bits(text, places)
+    if len(marks) != 8 * -(-places // 8) or marks[places:].any() or not marks.any():
         raise ParameterError(f"{entry} lacks the list of the {places} subjects that it reads")
     return marks[:places].tobytes()
 

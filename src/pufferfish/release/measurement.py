@@ -16,7 +16,7 @@ from pufferfish._base.checked import accepted_words, listed
 from pufferfish._base.durations import now
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.charging import without_positions
+from pufferfish.ledger.ledger import without_positions
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.words import checked_of

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +12,33 @@ import pytest
 import pufferfish as pf
 from commands import every_command, refused, run
 from pufferfish.cli import main
-from pufferfish.cli.project import Project, ProjectFile, ReportKeys, TableKeys, load_project
+from pufferfish.cli.options import CoverOptions
+from pufferfish.cli.project import Project, load_project
 
 READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "1min"]
 FULL = Project(
     Path.cwd(),
-    ProjectFile(
-        model="m.json",
-        ledger="l.json",
-        budget=1.0,
-        protect="1h",
-        within=2,
-        table=TableKeys(
-            path=["a.csv", "b.csv"],
-            state="s",
-            columns=["a", "b"],
-            subject="i",
-            time="t",
-            time_zone="UTC",
-            ambiguous="drop",
-            max_gap="1min",
-            step="1min",
-            bins=[0, 1.5, 3],
-            missing="split",
-            gaps="independent",
-        ),
-    ),
+    {
+        "model": "m.json",
+        "ledger": "l.json",
+        "budget": 1.0,
+        "protect": "1h",
+        "within": 2,
+        "table": {
+            "path": ["a.csv", "b.csv"],
+            "state": "s",
+            "columns": ["a", "b"],
+            "subject": "i",
+            "time": "t",
+            "time_zone": "UTC",
+            "ambiguous": "drop",
+            "max_gap": "1min",
+            "step": "1min",
+            "bins": [0, 1.5, 3],
+            "missing": "split",
+            "gaps": "independent",
+        },
+    },
 )
 
 
@@ -60,20 +62,19 @@ def test_what_stands_above_reports_is_written_too(folder: Path) -> None:
     """Commented where nothing is given; what is given stands as it is, a path as seen from the file's folder."""
     text = Path("pufferfish.toml").read_text()
     assert '[report]\n# title = "Steps in May"\n# office = "Office of Statistics"\n' in text
-    assert all(f"# {name} = " in text for name in ReportKeys.__struct_fields__)
+    assert all(f"# {name} = " in text for name in (each.name for each in fields(CoverOptions)))
     uncommented = text.replace("# title", "title").replace("# note", "note").replace("# [labels]", "[labels]")
     Path("pufferfish.toml").write_text(uncommented.replace("# rest =", "rest ="))
     project = load_project(None)
     assert project is not None
-    assert (project.file.report.title, project.file.report.note) == ("Steps in May", "Approved on 3 June.")
-    assert project.file.labels == {"rest": "At rest"}
+    assert project.keys["report"] == {"title": "Steps in May", "note": "Approved on 3 June."}
+    assert project.keys["labels"] == {"rest": "At rest"}
     (folder / "sub").mkdir()
     given = ["--office", 'A "B"', "--contact", "a@b.example", "--words", "w.toml", "--budget", 1]
     done("--project", "sub", "init", "steps.csv", *READING, *given)
     other = load_project("sub")
     assert other is not None
-    report = other.file.report
-    assert (report.title, report.office, report.contact, report.words) == (None, 'A "B"', "a@b.example", "../w.toml")
+    assert other.keys["report"] == {"office": 'A "B"', "contact": "a@b.example", "words": "../w.toml"}
 
 
 def test_a_value_of_another_kind_names_file_key_and_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
