@@ -39,18 +39,8 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     record does not know how its model was fitted: the command that fits one plain chain stands there where it is one,
     and for any other class ``model.json`` is the model that was released under. Running them spends anew.
 
-    Parameters
-    ----------
-    record : Release, EachRelease or MeasurementRelease
-        The release.
-    output : str, optional
-        The file of the release; by default the one that ``release`` would write.
-
-    Returns
-    -------
-    list of str
-        Commands for a shell; none of a release that no command makes: of a measurement, of a function of yours, or of
-        data that are no table.
+    ``output`` is the file of the release, by default the one that ``release`` would write. There are no commands for a
+    release that none makes: of a measurement, of a function of yours, or of data that are no table.
 
     Examples
     --------

@@ -227,9 +227,8 @@ def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Rules:
     inside = nested is None or (nested != [] and same_width and nested_in_order(groups.by, cells, nested))
     yield inside, "groups that are nested are inside of those of the next grouping"
     if groups.steps is not None:
-        fit = len(groups.steps) == len(cells) and all(
-            0 <= steps <= count for steps, count in zip(groups.steps, groups.records, strict=True)
-        )
+        pairs = zip(groups.steps, groups.records, strict=False)
+        fit = len(groups.steps) == len(cells) and all(0 <= steps <= count for steps, count in pairs)
         yield fit, "every group has a number of steps, at most one for each of its records"
         yield sum(groups.steps) == data.steps, "the steps of all groups are those of the table"
 
@@ -243,9 +242,8 @@ def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Rules
         size = record.data.subjects * len(record.query.labels)
         complete = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
         yield complete, "the table has a row for each subject and output"
-        beside = (
-            table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
-        )
+        plain_name = table.name not in ("", ".", "..") and table.name == os.path.basename(table.name)
+        beside = plain_name and len(table.sha256) == 64
         yield beside, "the table is a file beside the record, with its digest"
 
 

@@ -245,9 +245,8 @@ def query_record(query: Query, linear: BoundQuery, each: str | None = None) -> Q
         unit *= linear.divided_by or 1
         words = words.of(each) if isinstance(words, Words) else words
     lipschitz = None if linear.unit_lipschitz is None else float(unit * linear.unit_lipschitz)
-    return QueryRecord(
-        query.kind, str(words), list(linear.labels), lipschitz, linear.divided_by if each is None else None
-    )
+    divided_by = linear.divided_by if each is None else None
+    return QueryRecord(query.kind, str(words), list(linear.labels), lipschitz, divided_by)
 
 
 def _noise(calibration: Calibration, worth: Fraction) -> NoiseRecord:

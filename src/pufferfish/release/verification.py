@@ -148,13 +148,8 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
     Returns
     -------
     Finding
-        Whether it ``holds``, and what it ``says``, which names releases that follow the same entry; ``holds`` is None
-        where fewer than two releases were charged to a ledger.
-
-    Raises
-    ------
-    RecordError
-        If a file is no release.
+        Whether it ``holds``, None where fewer than two releases were charged to a ledger, and what it ``says``, which
+        names releases that follow the same entry.
 
     Examples
     --------

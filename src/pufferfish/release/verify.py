@@ -362,12 +362,8 @@ def verify(
     Returns
     -------
     Verification
-        What holds, what does not, and what could not be checked.
-
-    Raises
-    ------
-    RecordError
-        If the file is no release, or the model, ledger or table cannot be read.
+        What holds, what does not, and what could not be checked. A ``RecordError`` if the file is no release, or the
+        model, ledger or table cannot be read.
 
     Examples
     --------
