@@ -25,7 +25,7 @@ FINE = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], state
 COARSE = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 GROUPS = {"lie": "rest", "sit": "rest", "walk": "active"}
 JUMP = 1 - np.eye(2)
-RELEASE = importlib.import_module("pufferfish.release.release")
+RELEASE = importlib.import_module("pufferfish.release.draw")
 TENTHS = [float_up(Fraction(i, 10)) for i in range(1, 11)]
 """Least floats that are at least 1/10, 2/10, … 1."""
 

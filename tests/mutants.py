@@ -325,7 +325,7 @@ MUTANTS = [
     ),
     Mutant(
         "verify: one release under two names is a fork",
-        "release/together.py",
+        "release/verification.py",
         "contents.setdefault(encoded(release), ",
         "contents.setdefault(name.encode(), ",
         "unit/release/test_together.py",

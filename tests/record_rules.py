@@ -88,6 +88,7 @@ from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Tr
 from pufferfish.queries.of_columns import combination_labels
 from pufferfish.queries.of_states import named_quantiles
 from pufferfish.queries.of_steps import ARROW
+from pufferfish.release.derive import assumed_of, versions
 from pufferfish.release.facts import (
     WEIGHTED,
     AccuracyRecord,
@@ -99,7 +100,6 @@ from pufferfish.release.facts import (
 from pufferfish.release.noise import fits
 from pufferfish.release.postprocessing import Ascending, AscendingByGroup, BySubject, ClippedByGroup, Projected
 from pufferfish.release.record import ReleaseFields, columns_of
-from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain

@@ -38,7 +38,7 @@ def _histograms(data: GroupData, settings: Settings) -> list[Row]:
         if found is None:
             continue
         unit = float(found.linear.unit)
-        exact = np.array(exact_value(records, found.linear, found.theta)) * unit
+        exact = exact_value(records, found.linear, found.theta)[0] * unit
         rng = settings.stream("figure-activity", data.label, contender.name)
         noise = discrete_laplace(rng, found.unit_scale, (settings.trials, len(exact))) * unit
         for x, state in enumerate(found.linear.labels):

@@ -52,12 +52,12 @@ def trial_errors(calibration: Calibration, databases: Sequence[PrivateData], rng
     """Release once from each database, and return how far the released vectors are from the exact ones, in L1."""
     linear, theta, unit = calibration.linear, calibration.theta, float(calibration.linear.unit)
     noise = discrete_laplace(rng, calibration.unit_scale, (len(databases), len(linear.labels)))
-    exact: dict[int, list[int]] = {}
+    exact: dict[int, NDArray[np.int64]] = {}
     valid: list[float] = []
     for drawn, data in zip(noise, databases, strict=True):
         if id(data) not in exact:
-            exact[id(data)] = exact_value(data, linear, theta)
-        truth = np.array(exact[id(data)], dtype=np.int64)
+            exact[id(data)] = exact_value(data, linear, theta)[0]
+        truth = exact[id(data)]
         released = possible_values_of(calibration, data_record(data, calibration), None).of(
             [float(v) * unit for v in truth + drawn]
         )

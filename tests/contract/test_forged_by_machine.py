@@ -20,8 +20,7 @@ from msgspec.structs import replace
 import pufferfish as pf
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived, promised
-from pufferfish.release.record import ReleaseFields, calibration_again
-from pufferfish.release.verify import release_in
+from pufferfish.release.record import ReleaseFields, calibration_again, release_in
 
 # -- The truth, of the file alone ------------------------------------------------------------------------------------
 

@@ -22,11 +22,9 @@ import pufferfish as pf
 from pufferfish.mechanisms import ApproximateWasserstein
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.check import BROKEN
-from pufferfish.release.derive import derived, promised
+from pufferfish.release.derive import derived, promised, words_of_measurement
 from pufferfish.release.facts import LedgerRecord, MeasurementRecord
-from pufferfish.release.record import calibration_again, encoded
-from pufferfish.release.verify import release_in
-from pufferfish.release.words import words_of_measurement
+from pufferfish.release.record import calibration_again, encoded, release_in
 from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.record import ThetaRecord
 from record_rules import contradictions

@@ -60,7 +60,7 @@ def _broken(name: str, after: int) -> None:
         def fails(exact: Any, *_: Any, **__: Any) -> Callable[[], list[int]]:
             return lambda: (_ for _ in ()).throw(Broken("no more random numbers"))
 
-        importlib.import_module("pufferfish.release.release").discrete_laplace_noise = fails
+        importlib.import_module("pufferfish.release.draw").discrete_laplace_noise = fails
     elif name == "polars":
         from polars.io.plugins import register_io_source
 

@@ -10,7 +10,7 @@ import pufferfish as pf
 from faults.processes import command, forked
 from faults.rows import holds
 from pufferfish.release.check import check_record
-from pufferfish.release.verify import release_in
+from pufferfish.release.record import release_in
 
 __all__ = ["COMMANDS", "READING", "contents", "create", "look", "opened", "prepared", "release"]
 

@@ -10,9 +10,7 @@ from scipy import stats
 import pufferfish as pf
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
-from pufferfish.release.cells import cells_of
-from pufferfish.release.draw import database_of, sampler
-from pufferfish.release.noise import discrete_laplace_noise
+from pufferfish.release.draw import cells_of, database_of
 from pufferfish.release.postprocessing import quantiles_of
 
 DRAWS = 2500
@@ -48,10 +46,9 @@ def drawn(request: pytest.FixtureRequest) -> tuple[pf.Calibration, np.ndarray]:
     """Return the best noise for a query, and errors of its outputs."""
     noise = best_noise(request.param, 2.0)
     assert noise.strategy is not None
-    data = database_of(DATA, noise)
-    draw = sampler(data, noise, discrete_laplace_noise, len(DATA))
+    draw = cells_of(database_of(DATA, noise), noise, len(DATA)).sampler(noise)
     exact = noise.strategy.weights @ [9, 6, 15]
-    return noise, np.array([draw() for _ in range(DRAWS)]) - exact
+    return noise, np.array([draw()[0] for _ in range(DRAWS)]) - exact
 
 
 def test_each_output_has_the_law_of_its_sum(drawn: tuple[pf.Calibration, np.ndarray], slow: bool) -> None:
@@ -114,9 +111,9 @@ def test_quantile_intervals_hold_together() -> None:
     noise = pf.LeakagePropagation(CHAIN, 100).calibrate(asked, 5.0, noise="best")
     data = ["a"] * 30 + ["b"] * 20 + ["c"] * 50
     truth = ["a", "a", "c", "c"]  # 30 records are a, 50 are a or b
-    draw = sampler(database_of(data, noise), noise, discrete_laplace_noise, len(data))
+    draw = cells_of(database_of(data, noise), noise, len(data)).sampler(noise)
     errors = noise.accuracies(0.05, joint=True)
-    found = [quantiles_of(shares, np.array(draw()) / 100, errors, CHAIN.states, 1.0) for _ in range(DRAWS)]
+    found = [quantiles_of(shares, draw()[0] / 100, errors, CHAIN.states, 1.0) for _ in range(DRAWS)]
     missed = [any(not q.low <= state <= q.high for q, state in zip(each, truth, strict=True)) for each in found]
     assert np.mean(missed) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / DRAWS)
     trivial = [all(q.low == "a" and q.high == "c" for q in each) for each in found]

@@ -47,8 +47,8 @@ from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.mechanisms.words import few_as_planned, few_in_groups
 from pufferfish.queries import Query
 from pufferfish.queries.words import notes_of_query, query_of
-from pufferfish.release.commands import shell_line
-from pufferfish.release.derive import assumptions_of
+from pufferfish.release.again import shell_line
+from pufferfish.release.derive import assumed_of
 from pufferfish.release.prepare import warnings_of_stretch
 from pufferfish.release.show.text import read_line
 from pufferfish.theta.model_class import Theta
@@ -191,7 +191,7 @@ def compare_command(options: CompareOptions) -> None:
     if options.report is not None:
         with progress("making the preview"):
             taken = next((row for row in found if row.recommended), None)
-            assumed = None if data is None or taken is None else assumptions_of(data, contest.calibration(taken))
+            assumed = None if data is None or taken is None else assumed_of(data.base, of_chains=theta.of_chains)
             told = [_release_command(options, text) for text in asked]
             report_together([found for _, found in compared], options.report, assumptions=assumed, commands=told)
         click.echo(printable(f"written: {options.report}"))

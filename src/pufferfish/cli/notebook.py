@@ -14,9 +14,10 @@ from pufferfish.cli.options import argument, command, option
 from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.ledger import Ledger, files_of, is_address, shown_where
 from pufferfish.release import MEASUREMENT
+from pufferfish.release.again import NOTEBOOK, notebook_of
 from pufferfish.release.check import check_record
-from pufferfish.release.notebook import NOTEBOOK, notebook_of
-from pufferfish.release.verify import ledger_findings, release_in
+from pufferfish.release.record import release_in
+from pufferfish.release.verify import ledger_findings
 
 __all__ = ["notebook_command"]
 

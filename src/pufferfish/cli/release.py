@@ -72,10 +72,9 @@ from pufferfish.release import (
     prepare,
     prepare_each,
 )
-from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
-from pufferfish.release.prepare import ACCEPTED, warnings_of_model, warnings_of_reading
-from pufferfish.release.ready import Prepared
-from pufferfish.release.record import calibration_again, quantile_rows
+from pufferfish.release.draw import errors_of_groups, records_of_subjects
+from pufferfish.release.prepare import ACCEPTED, Prepared, warnings_of_model, warnings_of_reading
+from pufferfish.release.record import calibration_again, csv_of, quantile_rows, warning_of_formulas
 from pufferfish.release.release import read_recorded
 from pufferfish.release.show import text
 from pufferfish.release.show.values import weak_line, weak_lines

@@ -14,7 +14,7 @@ from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import print_table, print_warnings
 from pufferfish.errors import printable
-from pufferfish.release.cells import csv_of
+from pufferfish.release.record import csv_of
 from pufferfish.release.series import NUMBERS, OF_GROUPS, series
 
 __all__ = ["series_command"]

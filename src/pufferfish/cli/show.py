@@ -10,8 +10,8 @@ from pufferfish.fit.model_file import BIF, MODEL, read_model
 from pufferfish.ledger import LEDGER
 from pufferfish.release import MEASUREMENT, MeasurementRelease
 from pufferfish.release.check import check_record
+from pufferfish.release.record import release_in
 from pufferfish.release.show.text import described
-from pufferfish.release.verify import release_in
 
 __all__ = ["show_command"]
 

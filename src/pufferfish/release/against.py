@@ -40,18 +40,8 @@ LogMoments = Callable[[Array], Array]
 class Part(ReadOnly):
     """One release's part of a number: ``factor`` times a sum over its records or steps, and the noise on that.
 
-    Parameters
-    ----------
-    factor : float
-        What a unit is worth.
-    sums : callable
-        Bounds on the moments of the sum, in units.
-    largest : float
-        The most that one record or step adds, without sign.
-    records : int
-        How many records or steps the sum is over.
-    scales : tuple of float
-        Scales of the noises that were added, in units.
+    ``sums`` bounds the moments of the sum, in units, ``largest`` is the most that one of its ``records`` (or steps)
+    adds, without sign, and ``scales`` are those of the noises that were added, in units.
     """
 
     factor: float
@@ -65,14 +55,9 @@ class Part(ReadOnly):
 class Allowed(ReadOnly):
     """What Θ says of a number, and what it allows with noise and chance.
 
-    Parameters
-    ----------
-    low, high : float
-        Expected values under Θ lie between these.
-    least, most : float
-        What is released lies between these, but with the probability that was asked for.
-    noise, sampling : float
-        Standard deviations: of the noise, and of records under Θ, as far as it is bounded.
+    Expected values under Θ lie between ``low`` and ``high``; what is released lies between ``least`` and ``most``, but
+    with the probability that was asked for. ``noise`` and ``sampling`` are standard deviations: of the noise, and of
+    records under Θ, as far as it is bounded.
     """
 
     low: float
@@ -210,9 +195,7 @@ def chain_sums(theta: Theta) -> Callable[[LinearQuery | StepQuery, int, DataReco
     return of
 
 
-def network_sums(
-    theta: Theta,
-) -> Callable[[LinearQuery | JointQuery, int, DataRecord], tuple[LogMoments, float, int]]:
+def network_sums(theta: Theta) -> Callable[[LinearQuery | JointQuery, int, DataRecord], tuple[LogMoments, float, int]]:
     """Return the same of an output of a query on networks, whose rows are independent."""
 
     def of(query: LinearQuery | JointQuery, output: int, data: DataRecord) -> tuple[LogMoments, float, int]:
@@ -285,16 +268,8 @@ def allowed_after(
 ) -> Allowed:
     """Return what is allowed of the share of steps from a state that lead to y, with bounds on its probability.
 
-    Parameters
-    ----------
-    low, high : float
-        The bounds.
-    after : sequence of (counts, scales)
-        For each release the released counts of steps from the state to each, and the scales of the noise on each.
-    y : int
-        The state that they lead to.
-    nats : float
-        On each side what is said holds but with probability e^−nats.
+    ``after`` has for each release the released counts of steps from the state to each, and the scales of the noise on
+    each; on each side what is said holds but with probability e^−nats.
     """
     many, total = len(after), float(sum(counts.sum() for counts, _ in after))
     widest = max(b for _, scales in after for one in scales for b in one)

@@ -30,7 +30,7 @@ from pufferfish.release.checker import check, check_more, check_networks
 from pufferfish.release.derive import data_record
 from pufferfish.release.draw import Database
 from pufferfish.release.network_certificate import ends_first, of_network
-from pufferfish.release.ready import Ready
+from pufferfish.release.prepare import draft_of
 from pufferfish.release.record import ReleaseFields, encoded
 
 __all__ = ["PROOF", "Certificate", "certify", "check_texts", "claim_of", "proved", "record_of_noise", "scaled"]
@@ -223,7 +223,7 @@ def check_texts(release: str | bytes, proof: str | bytes) -> None:
 def record_of_noise(calibration: Calibration) -> ReleaseFields:
     """Return the record of a release with this noise, of no data: its values are 0."""
     data = data_record(Database({}), calibration)
-    draft = Ready(calibration, data, (calibration.epsilon, calibration.witness, ()), False, (), (), None).draft()
+    draft = draft_of(ReleaseFields, calibration, data, (calibration.epsilon, calibration.witness, ()))
     return msgspec.structs.replace(draft, noisy_values=[0.0] * len(draft.query.labels))
 
 

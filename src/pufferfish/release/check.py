@@ -20,11 +20,11 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LEAST_EPSILON
 from pufferfish.mechanisms.protection import ROW, SUBJECT, ColumnsProtection, Protection, StretchProtection
 from pufferfish.mechanisms.witness import ColumnsWitness, StretchWitness
-from pufferfish.release.counted import counted_of
-from pufferfish.release.derive import derived
-from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, SubjectsRecord, encode
+from pufferfish.release.derive import derived, query_record
+from pufferfish.release.draw import check_each_subject
+from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, SubjectsRecord, counted_of, encode
 from pufferfish.release.noise import fits
-from pufferfish.release.prepare import check_each_subject, check_fit
+from pufferfish.release.prepare import check_fit
 from pufferfish.release.record import (
     ReleaseFields,
     calibration_again,
@@ -58,18 +58,19 @@ def check_record(record: ReleaseFields) -> None:
     encoded(record)
 
 
-def differences(record: ReleaseFields) -> Iterator[tuple[str, str]]:
-    """Say what was expected of a record and does not hold: of its facts, or else of what follows from them.
+Rules = Iterator[tuple[bool, str]]
+"""Whether something that is expected of a record holds, and what."""
 
-    Yields
-    ------
-    (str, str)
-        The field that it is about, and what was expected.
+
+def differences(record: ReleaseFields) -> Iterator[tuple[str, str]]:
+    """Yield the field that something is about which does not hold, and what was expected.
+
+    First the facts are looked at, and where they are sound, what follows from them.
     """
     try:
-        rules = list(_rules_on_facts(record))
-        yield from (("data", rule) for ok, rule in rules if not ok)
-        if not all(ok for ok, _ in rules):
+        wrong = [rule for ok, rule in _rules_on_facts(record) if not ok]
+        yield from (("data", rule) for rule in wrong)
+        if wrong:
             return
         record.theta.any_theta()
         calibration = None if function_of_user(record) else calibration_again(record)
@@ -78,10 +79,10 @@ def differences(record: ReleaseFields) -> Iterator[tuple[str, str]]:
             if record.subjects is not None:
                 check_each_subject(calibration)
         else:
-            yield from (("query", rule) for rule in _wrong_with_function(record))
+            yield from (("query", rule) for ok, rule in _rules_with_function(record) if not ok)
         yield from _changed_fields(record, derived(record, calibration))
-        yield from (("noisy_values", rule) for rule in _wrong_values(record))
-        yield from (("mechanism", rule) for rule in _wrong_witness(record, calibration))
+        yield from (("noisy_values", rule) for ok, rule in _rules_on_values(record) if not ok)
+        yield from (("mechanism", rule) for ok, rule in _rules_on_witness(record, calibration) if not ok)
     except BROKEN as error:
         yield "record", f"every part of it is sound: {error}"
 
@@ -113,7 +114,7 @@ def _first_difference(name: str, stated: Any, follows: Any) -> tuple[str, Any, A
 # -- Facts -----------------------------------------------------------------------------------------------------------
 
 
-def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
+def _rules_on_facts(record: ReleaseFields) -> Rules:
     """Yield what is expected of the facts of a record, each by itself and next to the others."""
     data, mechanism, booked, noise = record.data, record.mechanism, record.ledger, record.calibration.unit_scale
     yield LEAST_EPSILON <= record.epsilon < math.inf, "epsilon is positive and finite, and not below the least"
@@ -138,7 +139,7 @@ def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
         yield data.reading is None or data.reading.by is None, "a table that was read by groups is released by groups"
 
 
-def rules_on_place(booked: LedgerRecord | None, theta: ThetaRecord) -> Iterator[tuple[bool, str]]:
+def rules_on_place(booked: LedgerRecord | None, theta: ThetaRecord) -> Rules:
     """Yield what is expected of the place of a release in a ledger, which is about the same kind of models."""
     if booked is None:
         return
@@ -158,7 +159,7 @@ def rules_on_place(booked: LedgerRecord | None, theta: ThetaRecord) -> Iterator[
     yield some, "the ledger is about a record, a stretch or a series, columns or a row"
 
 
-def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Rules:
     """Yield what is expected of how the data were read, and of their numbers of subjects, chains and steps."""
     theta, base, rows = record.theta, data.base, data.rows
     yield min(data.subjects, data.chains, data.longest_chain) >= 1, "there are subjects, chains and steps"
@@ -180,15 +181,14 @@ def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bo
     if rows is not None and data.observed is not None:
         yield from _rules_on_rows(record, data)
         return
-    cut = base is not None and base.gaps == "independent"
-    subjects_fit = data.subjects <= data.chains if cut else data.subjects == (1 if base is None else data.chains)
+    subjects_fit = data.subjects <= data.chains if data.cut else data.subjects == (1 if base is None else data.chains)
     yield subjects_fit, "every subject is a chain, or several where gaps cut it"
     gapless = base is not None and (base.max_gap, base.where, base.missing) == (None, None, "refuse")
     yield not gapless or all(steps == n for steps, n, _ in data.lengths), "nothing makes a gap, so chains have none"
     yield from _rules_on_lengths(data)
 
 
-def _rules_on_lengths(data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_lengths(data: DataRecord) -> Rules:
     """Yield whether chains can be as many, and have as many records and steps, as is said."""
     named, records = (sum(times for *_, times in data.lengths), sum(n * times for _, n, times in data.lengths))
     unnamed, most = data.chains - named, max((n for _, n, _ in data.lengths), default=0)
@@ -199,7 +199,7 @@ def _rules_on_lengths(data: DataRecord) -> Iterator[tuple[bool, str]]:
     yield data.longest_chain == max((steps for steps, *_ in data.lengths), default=0), "the longest chain is named"
 
 
-def _rules_on_rows(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_rows(record: ReleaseFields, data: DataRecord) -> Rules:
     """Yield whether a table of a network's nodes can have as many rows and cells as is said."""
     rows, observed = data.rows, data.observed or {}
     assert rows is not None
@@ -212,7 +212,7 @@ def _rules_on_rows(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bo
     yield sum(observed.values()) == data.records, "records are the observed cells"
 
 
-def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Rules:
     """Yield whether groups are those of the table."""
     base, cells = data.reading, [tuple(cell) for cell in groups.cells]
     yield base is not None and base.by is not None and list(base.by) == groups.by, "groups are those that were read"
@@ -227,14 +227,13 @@ def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[b
     inside = nested is None or (nested != [] and same_width and nested_in_order(groups.by, cells, nested))
     yield inside, "groups that are nested are inside of those of the next grouping"
     if groups.steps is not None:
-        fit = len(groups.steps) == len(cells) and all(
-            0 <= steps <= count for steps, count in zip(groups.steps, groups.records, strict=True)
-        )
+        pairs = zip(groups.steps, groups.records, strict=False)
+        fit = len(groups.steps) == len(cells) and all(0 <= steps <= count for steps, count in pairs)
         yield fit, "every group has a number of steps, at most one for each of its records"
         yield sum(groups.steps) == data.steps, "the steps of all groups are those of the table"
 
 
-def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Rules:
     """Yield whether the table of values is one of each subject."""
     base, table = record.data.base, subjects.table
     yield base is not None and base.subject is not None and base.by is None, "the table names its subjects"
@@ -243,140 +242,125 @@ def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Itera
         size = record.data.subjects * len(record.query.labels)
         complete = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
         yield complete, "the table has a row for each subject and output"
-        beside = (
-            table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
-        )
+        plain_name = table.name not in ("", ".", "..") and table.name == os.path.basename(table.name)
+        beside = plain_name and len(table.sha256) == 64
         yield beside, "the table is a file beside the record, with its digest"
 
 
-def _wrong_with_function(record: ReleaseFields) -> Iterator[str]:
-    """Say what contradicts the rest where a function of the user's decides, which no file holds.
+def _rules_with_function(record: ReleaseFields) -> Rules:
+    """Yield what is expected where a function of the user's decides, which no file holds.
 
     What it decides is taken as it is said; the mechanism and its secrets, and a query that is known, are made again.
     """
     query, noise, labels, calibration = record.query, record.noise, list(record.query.labels), record.calibration
-    if mechanism_named(record.mechanism.name).title != record.mechanism.title:
-        yield "the mechanism's title is that of its name"
-    if record.data.reading is not None:
-        yield "functions of the user's are asked of one database"
-    if not record.theta.of_chains and (calibration.lengths != [] or calibration.places is not None):
-        yield "records that Θ knows have no lengths"
-    if record.mechanism.longest_chain != record.data.longest_chain:
-        yield "the noise is for the records of the database"
-    if not (len(set(labels)) == len(labels) > 0 and noise.measurements is None and 0 < noise.unit < math.inf):
-        yield "outputs have names of their own, and noise of one unit"
-    elif noise.scale != calibration.unit_scale * noise.unit:
-        yield "noise.scale is calibration.unit_scale times noise.unit"
-    if (query.lipschitz is None) != (noise.noise_multiplier is None):
-        yield "lipschitz and noise_multiplier are there together"
+    title = mechanism_named(record.mechanism.name).title
+    yield title == record.mechanism.title, "the mechanism's title is that of its name"
+    yield record.data.reading is None, "functions of the user's are asked of one database"
+    named = record.theta.of_chains or (calibration.lengths == [] and calibration.places is None)
+    yield named, "records that Θ knows have no lengths"
+    same_length = record.mechanism.longest_chain == record.data.longest_chain
+    yield same_length, "the noise is for the records of the database"
+    one_unit = len(set(labels)) == len(labels) > 0 and noise.measurements is None and 0 < noise.unit < math.inf
+    yield one_unit, "outputs have names of their own, and noise of one unit"
+    scaled = not one_unit or noise.scale == calibration.unit_scale * noise.unit
+    yield scaled, "noise.scale is calibration.unit_scale times noise.unit"
+    both = (query.lipschitz is None) == (noise.noise_multiplier is None)
+    yield both, "lipschitz and noise_multiplier are there together"
     theta, secrets, variables = record.theta.any_theta(), record.mechanism.secrets, None
-    if theta is None and secrets is None:
-        yield "laws of the user's are about the secrets that are named"
-    elif theta is not None and calibration.settings is not None:
-        pairs = mechanism_again(record).secrets
-        variables = theta.variables
-        if secrets != (None if pairs is None else [(str(a), str(b)) for a, b in pairs]):
-            yield "the secrets are those of the mechanism"
-    if calibration.query is None and record.counted is not None:
-        yield "what a function of the user's counts is not known"
-    if calibration.query is not None:
-        named_query = query_again(record)
-        linear = named_query.bind(record.theta.states, calibration.records, variables)
-        lipschitz = None if linear.unit_lipschitz is None else float(linear.unit * linear.unit_lipschitz)
-        derived_query = QueryRecord(
-            named_query.kind, str(linear.description), list(linear.labels), lipschitz, linear.divided_by
-        )
-        counted = counted_of(linear, calibration.unit_scale, [str(v) for v in variables or ()])
-        if (query, noise.unit, calibration.query, record.counted) != (
-            derived_query,
-            float(linear.unit),
-            encode(named_query),
-            counted,
-        ):
-            yield "the query is the one that calibration.query names"
-        if lipschitz is not None and noise.noise_multiplier != noise.scale / lipschitz:
-            yield "noise_multiplier is noise.scale over lipschitz"
+    yield theta is not None or secrets is not None, "laws of the user's are about the secrets that are named"
+    if theta is not None and calibration.settings is not None:
+        pairs, variables = mechanism_again(record).secrets, theta.variables
+        same_secrets = secrets == (None if pairs is None else [(str(a), str(b)) for a, b in pairs])
+        yield same_secrets, "the secrets are those of the mechanism"
+    if calibration.query is None:
+        yield record.counted is None, "what a function of the user's counts is not known"
+        return
+    asked = query_again(record)
+    linear = asked.bind(record.theta.states, calibration.records, variables)
+    counted = counted_of(linear, calibration.unit_scale, [str(v) for v in variables or ()])
+    stated, follows = (query, noise.unit, record.counted), (query_record(asked, linear), float(linear.unit), counted)
+    same_query = stated == follows and calibration.query == encode(asked)
+    yield same_query, "the query is the one that calibration.query names"
+    lipschitz = follows[0].lipschitz
+    multiplied = lipschitz is None or noise.noise_multiplier == noise.scale / lipschitz
+    yield multiplied, "noise_multiplier is noise.scale over lipschitz"
 
 
-def _wrong_values(record: ReleaseFields) -> Iterator[str]:
-    """Say what noisy values cannot be: another number of them, or between the units that noise is drawn in."""
+def _rules_on_values(record: ReleaseFields) -> Rules:
+    """Yield what noisy values cannot but be: as many as there are outputs, and multiples of what noise is drawn in."""
     groups, m = record.groups, len(record.query.labels)
     if record.subjects is not None:
         return
-    cells = 1 if groups is None else len(groups.cells)
-    if not 0 < m * cells == len(record.noisy_values):
-        yield "there is one value for each group and label"
+    complete = 0 < m * (1 if groups is None else len(groups.cells)) == len(record.noisy_values)
+    yield complete, "there is one value for each group and label"
+    if not complete:
         return
-    divisors = None if groups is None else groups.divided_by
-    units = (
-        v * (1 if divisors is None else divisors[i // m]) / record.noise.unit for i, v in enumerate(record.noisy_values)
-    )
-    if not all(abs(n) < 2.0**63 and abs(n - round(n)) <= 2.0**-48 * abs(n) for n in units):
-        yield "noisy_values are whole numbers of units"
+    divisors = [1] if groups is None else groups.divided_by or [1] * len(groups.cells)
+    units = (v * divisors[i // m] / record.noise.unit for i, v in enumerate(record.noisy_values))
+    whole = all(abs(n) < 2.0**63 and abs(n - round(n)) <= 2.0**-48 * abs(n) for n in units)
+    yield whole, "noisy_values are whole numbers of units"
 
 
-def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> Iterator[str]:
-    """Say where a witness names what is not there: the proof itself is made again by verify."""
+def _rules_on_witness(record: ReleaseFields, calibration: Calibration | None) -> Rules:
+    """Yield what a witness names, which has to be there: the proof itself is made again by verify."""
     witness, theta = record.mechanism.witness, record.theta
     nodes: dict[str, Any] = theta.members[0]["nodes"] if theta.kind == BayesianNetwork.kind else {}
     states = [state for node in nodes.values() for state in node["states"]] if nodes else list(theta.states)
-    secrets = [text for pair in record.mechanism.secrets or () for text in pair]
-    if not 0 <= witness.theta < max(1, len(theta.chains) + len(theta.members)):
-        yield "the witness is a member of theta"
+    known = {*states, *(text for pair in record.mechanism.secrets or () for text in pair)}
+    is_member = 0 <= witness.theta < max(1, len(theta.chains) + len(theta.members))
+    yield is_member, "the witness is a member of theta"
+    if not is_member:
         return
-    if not 1 <= witness.length <= record.mechanism.longest_chain:
-        yield "the witness's length is at most longest_chain"
-    node_known = (
-        witness.node in nodes if nodes else isinstance(witness.node, int) and 0 <= witness.node < witness.length
-    )
-    if not (witness.node is None or node_known):
-        yield "the witness's node is one of its chain or network"
-    if witness.secret_pair is not None and not all(s in states or s in secrets for s in witness.secret_pair):
-        yield "the secret pair is of states of theta, or secrets"
+    fits_in = 1 <= witness.length <= record.mechanism.longest_chain
+    yield fits_in, "the witness's length is at most longest_chain"
+    if witness.node is not None:
+        of_chain = isinstance(witness.node, int) and 0 <= witness.node < witness.length
+        yield witness.node in nodes if nodes else of_chain, "the witness's node is one of its chain or network"
+    yield known.issuperset(witness.secret_pair or ()), "the secret pair is of states of theta, or secrets"
     if isinstance(witness, ColumnsWitness):
-        yield from _wrong_columns(witness, record.protection, nodes)
+        yield from _rules_on_columns(witness, record.protection, nodes)
     kind = theta.kind_of(witness.theta)
-    if kind in CONTINUA and witness.kind not in CONTINUA[kind].witnesses:
-        yield "the witness is of a kind that its class of chains has"
-    if calibration is not None and not isinstance(witness, calibration.bound.witnesses):
-        yield "the witness is of a kind that its mechanism gives"
-    if calibration is not None and isinstance(witness, StretchWitness):
-        yield from _wrong_stretch(witness, calibration)
+    of_class = kind not in CONTINUA or witness.kind in CONTINUA[kind].witnesses
+    yield of_class, "the witness is of a kind that its class of chains has"
+    if calibration is not None:
+        of_mechanism = isinstance(witness, calibration.bound.witnesses)
+        yield of_mechanism, "the witness is of a kind that its mechanism gives"
+        if isinstance(witness, StretchWitness):
+            yield from _rules_on_stretch(witness, calibration)
 
 
-def _wrong_stretch(witness: StretchWitness, calibration: Calibration) -> Iterator[str]:
-    """Say where a stretch is none of those that the settings protect; which one decides is for the proof to say."""
+def _rules_on_stretch(witness: StretchWitness, calibration: Calibration) -> Rules:
+    """Yield whether a stretch is one that the settings protect; which one decides is for the proof to say."""
     theta, chains, protection = calibration.theta, calibration.length, calibration.bound.protection
     steps, near = witness.length, None
     if isinstance(protection, StretchProtection):
         near = protection.near(theta.states)
         steps = steps if witness.by == "series" else min(protection.steps_of(chains), steps)
-    if protection is None or witness.steps != steps or witness.length not in {chain.steps for chain in chains}:
-        yield "the witness is a stretch of so many steps as are protected, in a chain of the data"
-    if not (isinstance(witness.node, int) and witness.node + steps <= witness.length):
-        yield "the stretch that decides ends before its chain does"
-    ways = {
-        "forgetting" if isinstance(member, ForgettingClass) else "propagation" for member in theta.members or (theta,)
-    }
-    if witness.by not in {"series", *ways}:
-        yield "the stretch that decides is found in a way that its class of chains has"
+    protected = protection is not None and witness.steps == steps
+    protected = protected and witness.length in {chain.steps for chain in chains}
+    yield protected, "the witness is a stretch of so many steps as are protected, in a chain of the data"
+    ends = isinstance(witness.node, int) and witness.node + steps <= witness.length
+    yield ends, "the stretch that decides ends before its chain does"
+    members = theta.members or (theta,)
+    ways = {"forgetting" if isinstance(member, ForgettingClass) else "propagation" for member in members}
+    yield witness.by in {"series", *ways}, "the stretch that decides is found in a way that its class of chains has"
     for pair in (witness.secret_pair, witness.last_pair):
-        if (pair is not None) != (witness.by == "propagation"):
-            yield "courses are named where the model tells them apart"
-        elif pair is not None and not set(pair) <= {*theta.states}:
-            yield "courses go from states to states of theta"
-        elif pair is not None and near is not None and not near[tuple(map(theta.states.index, pair))]:
-            yield "the courses that decide are near each other"
+        named = (pair is not None) == (witness.by == "propagation")
+        yield named, "courses are named where the model tells them apart"
+        if pair is not None and named:
+            of_theta = set(pair) <= {*theta.states}
+            yield of_theta, "courses go from states to states of theta"
+            close = near is None or not of_theta or near[tuple(map(theta.states.index, pair))]
+            yield bool(close), "the courses that decide are near each other"
 
 
-def _wrong_columns(witness: ColumnsWitness, protection: Protection | None, nodes: dict[str, Any]) -> Iterator[str]:
-    """Say where a witness is about other columns than those that are hidden, or names values that they do not have."""
+def _rules_on_columns(witness: ColumnsWitness, protection: Protection | None, nodes: dict[str, Any]) -> Rules:
+    """Yield whether a witness is about the columns that are hidden, and names values that they have."""
     columns = witness.columns
-    if not (isinstance(protection, ColumnsProtection) and protection.names == columns):
-        yield "the witness is of the columns that are hidden"
-        return
+    hidden = isinstance(protection, ColumnsProtection) and protection.names == columns
+    yield hidden, "the witness is of the columns that are hidden"
     for values in (witness.values, witness.other_values):
-        if values is not None:
-            of_columns = [nodes[name]["states"] for name in columns or ()]
-            if not (len(of_columns) == len(values) and all(v in of for v, of in zip(values, of_columns, strict=True))):
-                yield "the combinations of values are of the columns"
+        if values is not None and hidden:
+            allowed = [nodes[name]["states"] for name in columns or ()]
+            theirs = len(allowed) == len(values) and all(v in of for v, of in zip(values, allowed, strict=True))
+            yield theirs, "the combinations of values are of the columns"

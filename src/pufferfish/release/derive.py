@@ -9,23 +9,32 @@ Where a function of the user's decides, which no file holds, there is no calibra
 is taken as it is said, and the rest is derived.
 """
 
+import importlib.metadata
+import math
+import platform
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Sequences
+from pufferfish._base.words import at_most, change_of_odds, number
+from pufferfish.data.groups import Groups
+from pufferfish.data.rows import Rows, RowsBase
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.mechanisms.promises import promises_of, promises_with, units_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import (
+    Booked,
     few_in_all,
     few_in_groups,
     hidden_in_words,
@@ -34,10 +43,9 @@ from pufferfish.mechanisms.words import (
     promise_of,
     secrets_of,
 )
-from pufferfish.queries import JointQuery, LinearQuery, StepQuery
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.query import Words
-from pufferfish.release.counted import counted_of
-from pufferfish.release.draw import Database, PrivateData
+from pufferfish.release.draw import PrivateData, divisions_of
 from pufferfish.release.facts import (
     NOISE_LAW,
     AccuracyRecord,
@@ -49,9 +57,9 @@ from pufferfish.release.facts import (
     NoiseRecord,
     QueryRecord,
     SubjectsRecord,
+    counted_of,
     lengths_of,
     record_of,
-    step_of_reading,
 )
 from pufferfish.release.postprocessing import (
     Ascending,
@@ -63,28 +71,13 @@ from pufferfish.release.postprocessing import (
     PostProcessing,
     Projected,
 )
-from pufferfish.release.prepare import divisions_of
 from pufferfish.release.record import ReleaseFields, composes
-from pufferfish.release.words import assumed_of, warnings_of
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.record import Checking, ThetaRecord
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "NOTHING_FOLLOWS",
-    "Proof",
-    "assumptions_of",
-    "calibrated_fields",
-    "data_record",
-    "derived",
-    "place_in",
-    "possible_values_of",
-    "promised",
-    "total_of",
-    "with_values",
-]
-
+__all__ = ["calibrated_fields", "data_record", "derived", "place_in", "promised", "with_values"]
 
 AnyFields = TypeVar("AnyFields", bound=ReleaseFields)
 
@@ -106,6 +99,8 @@ def data_record(data: PrivateData, calibration: Calibration) -> DataRecord:
     chains = data.length if is_table else calibration.length
     lengths, places = lengths_of(chains, all_count=not (calibration.composes and theta.of_chains))
     records = sum(chain.records for chain in chains)
+    # pairs of observed records that follow each other
+    steps = int(data.transitions.sum()) if is_table else calibration.records - len(calibration.length)
     return DataRecord(
         base=data.base if is_table else None,
         subjects=data.subjects if is_table else 1,
@@ -114,38 +109,31 @@ def data_record(data: PrivateData, calibration: Calibration) -> DataRecord:
         longest_chain=max(chain.steps for chain in chains),
         lengths=lengths,
         places=places,
-        steps=_steps(data, calibration) if isinstance(calibration.linear, StepQuery) else None,
+        steps=steps if isinstance(calibration.linear, StepQuery) else None,
         usual_step=data.usual_step if is_table else None,
         clock_changes=data.clock_changes if is_table else None,
     )
 
 
-def _steps(data: PrivateData, calibration: Calibration) -> int:
-    """Return the public number of steps: of pairs of observed records that follow each other."""
-    if isinstance(data, Sequences):
-        return int(data.transitions.sum())
-    return calibration.records - len(calibration.length)
+def groups_record(groups: Groups, data: DataRecord) -> GroupsRecord:
+    """Return the public facts of groups, which steps are among where the query counts them."""
+    steps = None if data.steps is None or groups.steps is None else groups.steps.sum(axis=(1, 2)).tolist()
+    cells = [list(cell) for cell in groups.cells]
+    return GroupsRecord(list(groups.by), cells, list(groups.records), None, [], steps, list(groups.nested) or None)
 
 
 def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
     """Return the place of a release in a ledger; without an entry, that of one which takes all of the budget."""
-    number, previous, spent = 1, _NO_ENTRY, ledger.budget
+    bound, place = ledger.bound, (1, _NO_ENTRY, ledger.budget)
     if entry is not None:
-        number, previous, spent = entry.number, entry.previous, entry.spent
-    bound = ledger.bound if entry is None else ledger.bound_at(entry.number)
+        bound, place = ledger.bound_at(entry.number), (entry.number, entry.previous, entry.spent)
     hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
     hidden["secrets"] = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
-    return LedgerRecord(number, previous, spent, ledger.budget, bound.name, bound.theta.origin, ledger.grows, **hidden)
+    return LedgerRecord(*place, ledger.budget, bound.name, bound.theta.origin, ledger.grows, **hidden)
 
 
 _NO_ENTRY = "0" * 64
 """In place of a digest, while a record is tried before anything is spent."""
-
-
-def assumptions_of(data: PrivateData, calibration: Calibration) -> list[str]:
-    """Return what the promise assumes of the data, for a Θ of this kind."""
-    base = None if isinstance(data, Database) else data.base
-    return assumed_of(base, of_chains=calibration.theta.of_chains)
 
 
 def promised(calibration: Calibration, data: DataRecord) -> list[Promise]:
@@ -153,19 +141,14 @@ def promised(calibration: Calibration, data: DataRecord) -> list[Promise]:
     stated = record_of(calibration)
     if stated.query is None or stated.settings is None or calibration.theta.kind == GivenLaws.kind:
         return []
-    return promises_of(calibration, step_of_reading(data), cut=_cut(data))
-
-
-def _cut(data: DataRecord) -> bool:
-    """Whether gaps cut the series of subjects into chains of their own."""
-    return data.base is not None and data.base.gaps == "independent"
+    return promises_of(calibration, data.step, cut=data.cut)
 
 
 def _units_again(calibration: Calibration, data: DataRecord, stated: Sequence[Promise]) -> list[Promise]:
     """Return the promises of a record with the words that follow; what is told of each unit is taken as it is."""
     if not stated:
         return promised(calibration, data)
-    units = units_of(calibration, step_of_reading(data), cut=_cut(data))
+    units = units_of(calibration, data.step, cut=data.cut)
     return promises_with(units, [each.epsilon for each in stated]) if len(units) == len(stated) else []
 
 
@@ -184,12 +167,7 @@ NOTHING_FOLLOWS: dict[str, Any] = {
 def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """Return a record with all that follows from its facts; the proof, leakage and witness, is taken as it is.
 
-    Parameters
-    ----------
-    record : ReleaseFields
-        The facts, and anything in place of what follows.
-    calibration : Calibration or None
-        Made of the facts; None where a function of the user's decides.
+    There is no calibration where a function of the user's decides. An error says that facts do not go together.
     """
     if calibration is None:
         return with_values(record, None)
@@ -217,53 +195,34 @@ def calibrated_fields(
 ) -> dict[str, Any]:
     """Return the fields of a record that follow from its calibration and from what was read.
 
-    Parameters
-    ----------
-    calibration : Calibration
-        Query, mechanism and noise.
-    data : DataRecord
-        What was read.
-    proof : (float, Witness, list of Promise)
-        What leaks, which secret decides, and what is promised of every unit: proved by the mechanism.
-    groups : GroupsRecord, optional
-        The groups that values are of.
-    subjects : SubjectsRecord, optional
-        The subjects that values are of.
-    valid : bool, default False
-        Whether values are made possible ones.
-    warnings : sequence of str
-        What is warned of already.
+    ``valid`` says whether values are made possible ones; ``warnings`` are those that are there already.
     """
     linear, theta = calibration.linear, calibration.theta
-    by_cell = subjects is not None or groups is not None
-    divided = linear.divided_by
-    unit = linear.unit * (divided or 1) if by_cell else linear.unit  # before the division by the records of each cell
-    lipschitz = None if linear.unit_lipschitz is None else float(unit * linear.unit_lipschitz)
-    description = str(linear.description)
-    if by_cell and isinstance(linear.description, Words):
-        description = linear.description.of("each group" if subjects is None else "the subject")
-    nodes = [state_label(node) for node in theta.networks[0].nodes] if theta.networks else []
+    divided, networks = linear.divided_by, theta.networks
+    each = "the subject" if subjects is not None else "each group" if groups is not None else None
+    unit = linear.unit if each is None else linear.unit * (divided or 1)  # before the division by the records of each
+    nodes = [state_label(node) for node in networks[0].nodes] if networks else []
+    longest = len(nodes) if networks else max(chain.steps for chain in calibration.length)
+    leakage, witness, promises = proof
     fields: dict[str, Any] = {
-        "query": QueryRecord(
-            calibration.query.kind, description, list(linear.labels), lipschitz, None if by_cell else divided
-        ),
+        "query": query_record(calibration.query, linear, each),
         "epsilon": calibration.epsilon,
         "noise": _noise(calibration, unit),
-        "promises": list(proof[2]),
+        "promises": list(promises),
         "counted": counted_of(calibration.measured, calibration.unit_scale, nodes),
         "mechanism": MechanismRecord(
-            calibration.mechanism, calibration.title, *_proof_fields(calibration, proof), secrets_of(calibration)
+            calibration.mechanism, calibration.title, leakage, longest, witness, secrets_of(calibration)
         ),
         "theta": ThetaRecord.of(theta),
         "calibration": record_of(calibration),
     }
-    noise_warnings = warnings_of(calibration)
+    few_warnings: list[str] = []
     if groups is not None:
         few_warnings = few_in_groups(calibration, linear, groups.cells, groups.records)
-    else:
-        quiet = subjects is not None or data.reading is None
-        few_warnings: list[str] = [] if quiet else few_in_all(calibration, linear, data.counted)
-    fields["warnings"] = [*warnings, *(text for text in (*few_warnings, *noise_warnings) if text not in warnings)]
+    elif subjects is None and data.reading is not None:
+        few_warnings = few_in_all(calibration, linear, data.counted)
+    more = [text for text in (*few_warnings, *warnings_of(calibration)) if text not in warnings]
+    fields["warnings"] = [*warnings, *more]
     fields["delta"] = calibration.delta
     if subjects is not None:
         subjects = msgspec.structs.replace(subjects, divided_by_records=divided is not None)
@@ -271,19 +230,23 @@ def calibrated_fields(
         divisors = divisions_of(calibration, len(groups.cells), groups.records, data.counted)
         groups = msgspec.structs.replace(groups, divided_by=None if divisors is None else list(divisors))
     postprocessing: PostProcessing | None = None
-    if valid:
-        postprocessing = (
-            _possible_of_subjects(calibration) if subjects else possible_values_of(calibration, data, groups)
-        )
+    if valid and subjects is not None and isinstance(linear, LinearQuery):
+        low, high = (int(end) * float(unit) for end in (linear.weights.min(), linear.weights.max()))
+        postprocessing = BySubject(calibration.query.is_histogram, low, high)
+    elif valid:
+        postprocessing = possible_values_of(calibration, data, groups)
     return fields | {"groups": groups, "subjects": subjects, "postprocessing": postprocessing}
 
 
-def _proof_fields(calibration: Calibration, proof: Proof) -> tuple[float, int, AnyWitness]:
-    """Return what leaks, the steps of the longest chain, or the nodes of a network, and the witness."""
-    leakage, witness, _ = proof
-    networks = calibration.theta.networks
-    longest = len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
-    return leakage, longest, witness
+def query_record(query: Query, linear: BoundQuery, each: str | None = None) -> QueryRecord:
+    """Return what was asked: of all records, or of each cell, whose outputs are divided after noise was drawn."""
+    unit, words = linear.unit, linear.description
+    if each is not None:
+        unit *= linear.divided_by or 1
+        words = words.of(each) if isinstance(words, Words) else words
+    lipschitz = None if linear.unit_lipschitz is None else float(unit * linear.unit_lipschitz)
+    divided_by = linear.divided_by if each is None else None
+    return QueryRecord(query.kind, str(words), list(linear.labels), lipschitz, divided_by)
 
 
 def _noise(calibration: Calibration, worth: Fraction) -> NoiseRecord:
@@ -309,43 +272,46 @@ def _noise(calibration: Calibration, worth: Fraction) -> NoiseRecord:
 def possible_values_of(calibration: Calibration, data: DataRecord, groups: GroupsRecord | None = None) -> InRecord:
     """Return what makes noisy values the nearest possible ones; of the data only public numbers are used."""
     linear, query = calibration.linear, calibration.query
-    if groups is not None:
-        return _possible_in_groups(calibration, data, groups)
-    outputs = [list(range(len(linear.labels)))]
-    if isinstance(linear, StepQuery):
-        total = float((data.steps or 0) * linear.unit)
-        return Projected(outputs, [total]) if query.is_histogram else Clipped(0.0, total)
-    if isinstance(linear, JointQuery):
-        if data.rows is not None and data.rows.missing == "unobserved":
-            raise ParameterError(
-                'postprocess="valid" of columns together needs to know in how many rows all of them are there: read '
-                "the table with missing='refuse', or leave postprocess out"
-            )
-        return Projected(outputs, [float((1 if data.rows is None else data.subjects) * linear.unit)])
-    if not isinstance(linear, LinearQuery):
+    if not isinstance(linear, LinearQuery | StepQuery | JointQuery):
         raise ParameterError("the possible values of a function are unknown: leave out postprocess")
-    if linear.blocks:
-        times = observed_of(data, calibration)
-        totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
-        return Projected([list(block) for block, _ in linear.blocks], totals)
-    positive, negative = _sums_of_factors(data, calibration, linear)
-    if query.is_histogram:
-        return Projected(outputs, [float(positive * linear.unit)])
-    if query.is_cumulative:
-        return Ascending(0.0, float(positive * linear.unit))
-    least, most = int(linear.weights.min()), int(linear.weights.max())
-    low = float((least * positive - most * negative) * linear.unit)
-    high = float((most * positive - least * negative) * linear.unit)
-    return Clipped(low, high)
+    if data.rows is not None and data.rows.missing == "unobserved" and (groups or isinstance(linear, JointQuery)):
+        what = "columns together needs to know in how many rows all of them are there"
+        if groups is not None:
+            what = "groups needs to know how many cells of each group are missing"
+        raise ParameterError(
+            f"postprocess=\"valid\" of {what}: read the table with missing='refuse', or leave postprocess out"
+        )
+    m, blocks = len(linear.labels), linear.blocks if isinstance(linear, LinearQuery) else ()
+    # what counts of each group, or of all records, add up to with factors above 0 and below, and what each is worth
+    sums, worth = [_sums_of_factors(data, calibration)], [linear.unit]
+    if groups is not None:
+        nodes = len(calibration.theta.networks[0].nodes) if calibration.theta.networks else 0
+        # of each row of a network's table the query counts as many records as it reads nodes
+        reads = sum(linear.reads(place) for place in range(nodes)) if isinstance(linear, LinearQuery) and nodes else 1
+        counted = groups.records if groups.steps is None else groups.steps
+        sums = [(reads * n, 0) for n in counted]
+        worth = [linear.unit * (linear.divided_by or 1) / d for d in groups.divided_by or [1] * len(counted)]
+    if blocks or query.is_histogram:
+        places = [[g * m + o for o in outputs] for g in range(len(sums)) for outputs in _blocks(blocks, m)]
+        if not blocks:
+            totals = [positive for positive, _ in sums]
+        elif groups is None:
+            totals = observed_of(data, calibration)[[place for _, place in blocks]].tolist()
+        else:
+            totals = [n for n in groups.records for _ in blocks]
+        each = [w for w in worth for _ in _blocks(blocks, m)]
+        return Projected(places, [float(total * w) for total, w in zip(totals, each, strict=True)])
+    least, most = (int(linear.weights.min()), int(linear.weights.max())) if isinstance(linear, LinearQuery) else (0, 1)
+    low = [float((least * above - most * below) * w) for (above, below), w in zip(sums, worth, strict=True)]
+    high = [float((most * above - least * below) * w) for (above, below), w in zip(sums, worth, strict=True)]
+    if groups is not None:
+        return (AscendingByGroup if query.is_cumulative else ClippedByGroup)(m, low, high)
+    return Ascending(0.0, float(sums[0][0] * linear.unit)) if query.is_cumulative else Clipped(low[0], high[0])
 
 
-def _possible_of_subjects(calibration: Calibration) -> BySubject:
-    """Return what makes the noisy values of each subject the nearest possible ones, for so many records as it has."""
-    linear = calibration.linear
-    assert isinstance(linear, LinearQuery)
-    unit = float(linear.unit * (linear.divided_by or 1))
-    low, high = (int(end) * unit for end in (linear.weights.min(), linear.weights.max()))
-    return BySubject(calibration.query.is_histogram, low, high)
+def _blocks(blocks: Sequence[tuple[Sequence[int], int]], outputs: int) -> list[Sequence[int]]:
+    """Return the outputs that have a total together: those of each block, or all."""
+    return [of_block for of_block, _ in blocks] or [range(outputs)]
 
 
 def observed_of(data: DataRecord, calibration: Calibration) -> NDArray[np.int64]:
@@ -358,48 +324,26 @@ def observed_of(data: DataRecord, calibration: Calibration) -> NDArray[np.int64]
 
 def total_of(data: DataRecord, calibration: Calibration) -> int:
     """Return what all counts of a query's records add up to, each with its factor: a public number."""
-    linear = calibration.linear
-    if calibration.strategy is None or not isinstance(linear, LinearQuery):
+    if calibration.strategy is None:
         return 0  # nothing follows from it
-    positive, negative = _sums_of_factors(data, calibration, linear)
+    positive, negative = _sums_of_factors(data, calibration)
     return positive - negative
 
 
-def _sums_of_factors(data: DataRecord, calibration: Calibration, linear: LinearQuery) -> tuple[int, int]:
-    """Return what the factors of all observed records add up to: those above 0, and those below without sign."""
-    if linear.factors is None:
+def _sums_of_factors(data: DataRecord, calibration: Calibration) -> tuple[int, int]:
+    """Return what the factors of all that is counted add up to: those above 0, and those below without sign."""
+    linear = calibration.linear
+    if isinstance(linear, StepQuery):
+        return data.steps or 0, 0
+    if isinstance(linear, JointQuery):
+        return 1 if data.rows is None else data.subjects, 0
+    if not isinstance(linear, LinearQuery) or linear.factors is None:
         # a table may have fewer records than the noise is for
         return calibration.records if data.reading is None else data.records, 0
+    if linear.blocks:
+        return 0, 0  # each block has a total of its own
     factors_and_times = list(zip(linear.factors.tolist(), observed_of(data, calibration).tolist(), strict=True))
     return sum(c * n for c, n in factors_and_times if c > 0), sum(-c * n for c, n in factors_and_times if c < 0)
-
-
-def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: GroupsRecord) -> InRecord:
-    """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has."""
-    if data.rows is not None and data.rows.missing == "unobserved":
-        raise ParameterError(
-            'postprocess="valid" of groups needs to know how many cells of each group are missing: read the table '
-            "with missing='refuse', or leave postprocess out"
-        )
-    linear, networks = calibration.linear, calibration.theta.networks
-    assert isinstance(linear, LinearQuery | StepQuery | JointQuery)
-    m, divisors = len(linear.labels), groups.divided_by or [1] * len(groups.records)
-    unit = linear.unit * (linear.divided_by or 1)
-    counted = groups.records if groups.steps is None else groups.steps
-    worth = [unit * n / d for n, d in zip(counted, divisors, strict=True)]
-    # how many records the query counts of each row of a network's table
-    reads = 1
-    if networks and isinstance(linear, LinearQuery):
-        reads = sum(linear.reads(place) for place in range(len(networks[0].nodes)))
-    if isinstance(linear, JointQuery) or calibration.query.is_histogram:
-        blocks = linear.blocks if isinstance(linear, LinearQuery) else ()
-        blocks_of_one = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
-        times = 1 if blocks else reads
-        places = [[g * m + place for place in block] for g in range(len(worth)) for block in blocks_of_one]
-        return Projected(places, [float(times * w) for w in worth for _ in blocks_of_one])
-    ends = (0, 1) if isinstance(linear, StepQuery) else (int(linear.weights.min()), int(linear.weights.max()))
-    low, high = ([float(end * reads * w) for w in worth] for end in ends)
-    return (AscendingByGroup if calibration.query.is_cumulative else ClippedByGroup)(m, low, high)
 
 
 # -- Values, errors and sentences ------------------------------------------------------------------------------------
@@ -407,16 +351,8 @@ def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: Grou
 
 def with_values(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """Return a record with its values, errors and sentences: what follows once :func:`calibrated_fields` are there."""
-    return _valued(msgspec.structs.replace(record, **_sentences(record, calibration)), calibration)
-
-
-def _valued(record: AnyFields, calibration: Calibration | None) -> AnyFields:
-    """Return a record with its values, their errors, and quantiles."""
-    postprocessing, groups = record.postprocessing, record.groups
-    values = record.noisy_values
-    if (
-        values and postprocessing is not None and not isinstance(postprocessing, BySubject)
-    ):  # those of subjects are in their table
+    postprocessing, groups, values = record.postprocessing, record.groups, record.noisy_values
+    if values and postprocessing is not None and not isinstance(postprocessing, BySubject):  # subjects have a table
         values = postprocessing.of(list(values))
     single, joint = (record.accuracy(0.05, joint=joint) for joint in (False, True))
     errors = record.accuracies(0.05)
@@ -425,15 +361,15 @@ def _valued(record: AnyFields, calibration: Calibration | None) -> AnyFields:
         of_outputs = errors.reshape(-1, len(record.query.labels)).max(axis=0).tolist()
     if groups is not None:
         groups = msgspec.structs.replace(groups, error_95=errors.max(axis=1).tolist())
-    shares = list(dict.fromkeys(quantile.share for quantile in record.quantiles or ()))
-    if calibration is not None:
-        shares = list(calibration.query.quantiles)
+    stated = dict.fromkeys(quantile.share for quantile in record.quantiles or ())
+    shares = list(stated if calibration is None else calibration.query.quantiles)
     return msgspec.structs.replace(
         record,
         values=list(values),
         accuracy_95=AccuracyRecord(0.05, single, joint, of_outputs),
         groups=groups,
         quantiles=record.quantiles_at(shares) if shares and record.noisy_values else None,
+        **_sentences(record, calibration),
     )
 
 
@@ -444,7 +380,7 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
     secrets = mechanism.secrets
     of_steps = record.groups is not None and record.groups.steps is not None
     theta_in_words = theta.in_words if calibration is None else calibration.theta.in_words
-    hidden: Any = {"protection": record.protection, "step": step_of_reading(data), "of_chains": of_chains}
+    hidden: Any = {"protection": record.protection, "step": data.step, "of_chains": of_chains}
     return {
         "hides": hidden_in_words(secrets, networks=networks, **hidden),
         "promise": promise_of(record.epsilon, record.delta, secrets, networks=networks, **hidden),
@@ -457,3 +393,70 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
             *(["Each step from record to record counts in the group of the record that it leads to."] * of_steps),
         ],
     }
+
+
+# -- Warnings, assumptions, versions -----------------------------------------------------------------------------------
+
+MOSTLY_SILENT = 0.9
+"""A release is warned of whose noise is 0 at least so often."""
+
+_SURE = 0.9999
+"""A probability above this is written as being above it."""
+
+
+def warnings_of(calibration: Calibration) -> list[str]:
+    """Say what a reader must know first."""
+    warnings, epsilon, strategy = list[str](), calibration.epsilon, calibration.strategy
+    if epsilon > MOST_EPSILON:
+        warnings.append(
+            f"Epsilon is {at_most(epsilon)}: the odds of two values of a record can change by a factor of "
+            f"{change_of_odds(epsilon)}, so the promise says little."
+        )
+    scale = calibration.unit_scale
+    smallest_scale = scale if strategy is None else float(strategy.scales(scale).min())
+    silent = 1 - 2 / (math.exp(min(1 / smallest_scale, 700)) + 1) if smallest_scale < 1 else 0.0
+    if silent >= MOSTLY_SILENT:
+        often, many = (number(silent), "most") if silent <= _SURE else (f"above {_SURE:g}", "nearly all")
+        warnings.append(
+            f"The noise is exactly 0 with probability {often}: {many} released values are the exact ones. A record is "
+            "then hidden by what the others leave open under Θ, and hardly by noise."
+        )
+    return warnings
+
+
+def assumed_of(base: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
+    """Say what a promise assumes of how its table was read; nothing of one database that was given as it is."""
+    if base is None:
+        return []
+    if of_chains or isinstance(base, RowsBase):
+        return list(base.assumptions)
+    records = "How many records each of them has is public, and assumed independent of the states."
+    return [base.assumptions[0], records]
+
+
+def words_of_measurement(
+    bound: InfluenceBound, epsilon: float, booked: Booked | None, checked: Checking | None
+) -> dict[str, Any]:
+    """Return what the record of a measurement says of its promise, given its place in a ledger."""
+    return {
+        "promise": promise_of(epsilon, 0.0, None, of_chains=True, networks=False, protection=bound.protection),
+        "not_promised": not_promised_of(
+            None, booked, kinds=bound.theta.kinds, composes=True, protection=bound.protection
+        ),
+        "assumptions": [
+            law_assumed(bound.theta.in_words, bound.theta.origin, checked),
+            "The measurement is as private as its own map says; this program did not check how it was built.",
+        ],
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what made a release."""
+    names = ("pufferfish-privacy", "opendp", "narwhals", "numpy")
+    return {name: _version(name) for name in names} | {"python": platform.python_version()}
+
+
+@cache
+def _version(name: str) -> str:
+    """Return the version of an installed package: its file is read once, and not for every release."""
+    return importlib.metadata.version(name)

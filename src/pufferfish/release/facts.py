@@ -15,14 +15,16 @@ True
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import reduce
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._core.numbers import laplace
@@ -34,32 +36,24 @@ from pufferfish.errors import ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.queries import QUERIES, Subset, Weighted, Window, weights_of
+from pufferfish.queries import (
+    QUERIES,
+    BoundQuery,
+    JointQuery,
+    LinearQuery,
+    StepQuery,
+    Subset,
+    Weighted,
+    Window,
+    weights_of,
+)
+from pufferfish.queries.query import l1_distances
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "NOISE_LAW",
-    "AccuracyRecord",
-    "CalibrationRecord",
-    "DataRecord",
-    "GroupsRecord",
-    "LedgerRecord",
-    "MeasurementRecord",
-    "MechanismRecord",
-    "NoiseRecord",
-    "NotPlain",
-    "QueryRecord",
-    "SubjectsRecord",
-    "TableRecord",
-    "decode",
-    "encode",
-    "lengths_of",
-    "record_of",
-    "step_of_reading",
-]
+__all__ = ["CalibrationRecord", "DataRecord", "LedgerRecord", "NoiseRecord", "decode", "encode"]
 
 # -- Queries, secrets and settings as plain values, so that a record can hold them and a reader can ------------------
 
@@ -84,15 +78,12 @@ def encode(value: Any) -> Any:
     name = type(value).__name__
     if _KINDS.get(name) is not type(value) or not is_dataclass(value):
         raise NotPlain(f"{shortened(repr(value))} is a function of the user's, or holds one")
-    return {_IS: name, **{field.name: _encoded_field(value, field.name) for field in fields(value)}}
-
-
-def _encoded_field(value: Any, name: str) -> Any:
-    """Return a field; records that are named by neither text nor number go by what their names read like."""
-    content = getattr(value, name)
-    if name == "records" and isinstance(content, tuple):
-        return [record if isinstance(record, str | int) else state_label(record) for record in content]
-    return encode(content)
+    held = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(
+        held.get("records"), tuple
+    ):  # those named by neither text nor number go by what their names read like
+        held["records"] = [name if isinstance(name, str | int) else state_label(name) for name in held["records"]]
+    return {_IS: name, **{key: encode(part) for key, part in held.items()}}
 
 
 def decode(value: Any) -> Any:
@@ -129,22 +120,12 @@ _MOST_CHAINS = 10_000_000
 class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the noise was calibrated from.
 
-    Parameters
-    ----------
-    unit_scale : float
-        Scale of the noise in whole units of the query, to the last bit.
-    query : dict or None
-        The query as it was given; None for a function of the user's.
-    settings : dict or None
-        What the mechanism was told besides Θ and lengths; None where that holds a function of the user's.
-    lengths : list of (steps, observed records, chains)
-        The chains that can decide: no other has as many steps and as many records. For mechanisms of one query all
-        chains, in their order. Empty for models that know their records.
-    records : int
-        Observed records of all chains together; the rows of a network's table.
-    places : list of list of int, optional
-        For each of the lengths how many steps are observed, unobserved, observed, …, empty where that is not known;
-        then the lengths are those of all chains. None where it is known of no chain.
+    ``unit_scale`` is the scale of the noise in whole units of the query, to the last bit. ``query`` and ``settings``,
+    of the mechanism, are None where they are, or hold, a function of the user's. ``lengths`` are the chains that can
+    decide, as no other has as many steps and as many records; for mechanisms of one query all chains, in their order;
+    none for models that know their records. ``records`` are those of all chains together, or the rows of a network's
+    table. ``places`` are for each of the lengths how many steps are observed, unobserved, observed, …, empty where that
+    is not known; then the lengths are those of all chains. It is None where it is known of no chain.
     """
 
     unit_scale: float
@@ -179,22 +160,18 @@ def record_of(calibration: Calibration) -> CalibrationRecord:
     """Return what a calibration was made from."""
     bound, theta = calibration.bound, calibration.theta
     lengths, places = lengths_of(bound.length if theta.of_chains else (), all_count=not calibration.composes)
+    mechanism: Any = bound
+    given: Mapping[str, Any] = mechanism.settings
+    settings = {name: _or_none(value) for name, value in given.items()}
+    lost = any(value is not None and settings[name] is None for name, value in given.items())
     return CalibrationRecord(
         unit_scale=calibration.unit_scale,
         query=_or_none(calibration.query),
-        settings=_settings(calibration),
+        settings=None if lost else settings,
         lengths=lengths,
         records=bound.rows if theta.networks else sum(chain.records for chain in bound.length),
         places=places,
     )
-
-
-def _settings(calibration: Calibration) -> dict[str, Any] | None:
-    """Return the settings of a mechanism as plain values; None where one of them is, or holds, a user's function."""
-    bound: Any = calibration.bound
-    settings = {name: _or_none(value) for name, value in bound.settings.items()}
-    lost = any(value is not None and settings[name] is None for name, value in bound.settings.items())
-    return None if lost else settings
 
 
 def _or_none(value: Any) -> Any:
@@ -209,37 +186,92 @@ def lengths_of(chains: Sequence[ChainLength], *, all_count: bool) -> tuple[list[
     """Return chains as a record holds them: steps, observed records and how many, and places where any are known.
 
     Where the noise of the longest is enough for all, those that no other exceeds in both steps and records stand for
-    all; where all chains count, or places are known, all of them are there.
+    all, as losses of the others leak no more; where all chains count, or places are known, all of them are there.
     """
     if any(chain.places for chain in chains):
         counts = Counter(chains)
-        return [(chain.steps, chain.records, times) for chain, times in counts.items()], [
-            list(chain.places) for chain in counts
-        ]
-    return (_in_order(chains) if all_count else _deciding(chains)), None
-
-
-def _deciding(chains: Iterable[ChainLength]) -> list[Lengths]:
-    """Return the chains that no other exceeds in both steps and records: losses of the others leak no more."""
+        places = [list(chain.places) for chain in counts]
+        return [(chain.steps, chain.records, times) for chain, times in counts.items()], places
+    if all_count:
+        pairs = ((chain.steps, chain.records) for chain in chains)
+        return [(*pair, len(list(equal))) for pair, equal in groupby(pairs)], None
     deciding: list[Lengths] = []
-    distinct = {
-        id(chain): chain for chain in chains
-    }.values()  # equal ones are mostly one: sooner than by what they hold
-    for chain in sorted(set(distinct), reverse=True):
+    # equal ones are mostly one object: sooner told apart by which it is than by what it holds
+    for chain in sorted(set({id(chain): chain for chain in chains}.values()), reverse=True):
         if not deciding or chain.records > deciding[-1][1]:
             deciding.append((chain.steps, chain.records, 1))
-    return deciding
+    return deciding, None
 
 
-def _in_order(chains: Iterable[ChainLength]) -> list[Lengths]:
-    """Return all chains, equal ones that follow each other together."""
-    runs: list[Lengths] = []
-    for chain in chains:
-        if runs and runs[-1][:2] == (chain.steps, chain.records):
-            runs[-1] = (chain.steps, chain.records, runs[-1][2] + 1)
-        else:
-            runs.append((chain.steps, chain.records, 1))
-    return runs
+# -- What got noise, in whole numbers: of this the record loss follows, for programs that know no word of ours ---------
+
+Added = list[tuple[int, int]]
+"""Numbers that got noise, counted from 0, and what is added to each of them: a whole number."""
+
+
+class CountedRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """What one record, step, cell or row adds to the numbers that got noise, and the scale of that noise, exactly.
+
+    Where one of them changes from x to x', the numbers move by the L1 distance of what both add. That distance, times
+    the record's factor, over ``scale`` is the loss in nats: no word and no rounding of this program is in it.
+
+    ``each`` says what adds: a record of a chain; a step from one record to the next; a cell of a network's table,
+    whatever the others in its row are; or several cells of one row together. ``of`` names the nodes of the cells, or
+    those that are counted together. ``adds`` is what each state adds, in the order of the states of Θ; for steps each
+    pair of states, the first of them slowest. There is one such list for all records, steps or rows; for cells one for
+    each node, for its own states. ``factors`` say how many records, one after the other, count with which factor, 0
+    where they are not read; None where all count once. ``scale`` is b of the noise on each of the numbers, P(Z = z) ∝
+    exp(-|z|/b), as a fraction. With ``measurements`` a number is a count times its sharpness; its noise is no less.
+    """
+
+    each: Literal["record", "step", "cell", "row"]
+    of: list[str]
+    adds: list[list[Added]]
+    factors: list[tuple[int, int]] | None
+    scale: str
+
+
+def counted_of(measured: BoundQuery, unit_scale: float, nodes: Sequence[str] = ()) -> CountedRecord | None:
+    """Return what got noise, of the query whose release has the record losses of the noise; None of a user's function.
+
+    ``unit_scale`` is in units, and ``nodes`` are the names of a network's nodes.
+    """
+    factors, scale = None, str(Fraction(unit_scale))
+    if isinstance(measured, StepQuery):
+        steps = [[(int(place), 1)] if place >= 0 else [] for place in measured.outputs.ravel()]
+        return CountedRecord("step", [], [steps], None, scale)
+    if isinstance(measured, JointQuery):
+        combinations: list[Added] = [[(place, 1)] for place in range(len(measured.labels))]
+        return CountedRecord("row", [nodes[place] for place in measured.nodes], [combinations], None, scale)
+    if not isinstance(measured, LinearQuery):
+        return None
+    if measured.domains is not None or measured.by_output:
+        places = range(len(nodes) if measured.factors is None else len(measured.factors))
+        names = list(nodes) or [str(place) for place in places]
+        return CountedRecord("cell", names, [_added(measured.contributions_of(place)) for place in places], None, scale)
+    if measured.factors is not None:
+        factors = [(len(list(run)), factor) for factor, run in groupby(measured.factors.tolist())]
+    return CountedRecord("record", [], [_added(measured.weights)], factors, scale)
+
+
+def _added(weights: NDArray[np.int64]) -> list[Added]:
+    """Return what each column of (m, k) whole numbers adds, without what adds 0."""
+    return [[(int(m), int(column[m])) for m in np.flatnonzero(column)] for column in weights.T]
+
+
+def record_loss_of(counted: CountedRecord) -> NDArray[np.float64]:
+    """Return the loss of a record of a chain that counts most, for every pair of states, in nats; shape (k, k)."""
+    if counted.each != "record":
+        raise QueryError(f"what got noise counts each {counted.each}, and one matrix says the losses of records alone")
+    (columns,) = counted.adds
+    numbers = 1 + max((number for added in columns for number, _ in added), default=0)
+    weights = np.zeros((numbers, len(columns)), dtype=np.int64)
+    for state, added in enumerate(columns):
+        for number, value in added:
+            weights[number, state] = value
+    most = 1 if counted.factors is None else max(abs(factor) for _, factor in counted.factors)
+    distance = l1_distances(weights).astype(np.float64) * most
+    return np.where(distance > 0, np.nextafter(distance / float(Fraction(counted.scale)), np.inf), 0.0)
 
 
 # -- What a release says of its groups -------------------------------------------------------------------------------
@@ -248,25 +280,13 @@ def _in_order(chains: Iterable[ChainLength]) -> list[Lengths]:
 class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The public groups of records that values are of: those of the first group come first, then those of the next.
 
-    Parameters
-    ----------
-    by : list of str
-        The groupings, such as ``hour(time)`` and ``sex``.
-    cells : list of list of str
-        For each group its label under every grouping.
-    records : list of int
-        The public number of observed records, or of rows, of each group.
-    divided_by : list of int or None
-        What the values of each group are divided by, where they are shares or means. The query's Lipschitz constant,
-        the noise and its unit are those before.
-    error_95 : list of float
-        For each group the error that one of its noisy values exceeds with probability at most 5%. Where outputs have
-        errors of different sizes (``accuracy_95.outputs``) it is the largest; that of each output is in proportion.
-    steps : list of int, optional
-        The public number of steps that lead to the records of each group, where the query counts steps.
-    nested : list of str, optional
-        The groupings of which each group is in one group of the next grouping, where there are such: totals of the
-        wider groups are shown too.
+    ``by`` are the groupings, such as ``hour(time)`` and ``sex``, and ``cells`` the label of each group under every one.
+    ``records`` is the public number of observed records, or rows, of each, and ``steps`` that of the steps which lead
+    to them, where the query counts steps. ``divided_by`` is what the values of each group are divided by, where they
+    are shares or means; the query's Lipschitz constant, the noise and its unit are those before. ``error_95`` is for
+    each group the error that one of its noisy values exceeds with probability at most 5%: where outputs have errors of
+    different sizes (``accuracy_95.outputs``) the largest, and that of each output is in proportion. ``nested`` are the
+    groupings of which each group is in one group of the next grouping: totals of the wider groups are shown too.
     """
 
     by: list[str]
@@ -298,15 +318,9 @@ class TableRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 class SubjectsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """A release with values for each subject, which stand in a table beside the record.
 
-    Parameters
-    ----------
-    release : str
-        A number drawn at random, by which an interrupted release is found again.
-    divided_by_records : bool
-        Whether the outputs of a subject are divided by the number of its records, which is public. The query's
-        Lipschitz constant, the noise and its accuracy are those before.
-    table : TableRecord or None
-        The table; None before noise was drawn.
+    ``release`` is a number drawn at random, by which an interrupted release is found again. ``divided_by_records``:
+    the outputs of a subject are divided by the public number of its records; the query's Lipschitz constant, the noise
+    and its accuracy are those before. There is no ``table`` before noise was drawn.
     """
 
     release: str
@@ -450,15 +464,19 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return self.records if self.rows is None else self.subjects
 
     @property
+    def step(self) -> str | None:
+        """How long a step takes, where gaps were looked for in times; what is only stated may be otherwise."""
+        return None if self.base is None or self.base.max_gap is None else self.base.step or self.usual_step
+
+    @property
+    def cut(self) -> bool:
+        """Whether gaps cut the series of subjects into chains of their own."""
+        return self.base is not None and self.base.gaps == "independent"
+
+    @property
     def chain_lengths(self) -> list[tuple[ChainLength, int]]:
         """The chains that are named, and how many there are of each."""
         return _named_chains(self.lengths, self.places)
-
-
-def step_of_reading(data: DataRecord) -> str | None:
-    """Return how long a step takes, where gaps were looked for in times; what is only stated may be otherwise."""
-    base = data.base
-    return None if base is None or base.max_gap is None else base.step or data.usual_step
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

@@ -20,11 +20,10 @@ from pufferfish.ledger.ledger import without_positions
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.words import checked_of
-from pufferfish.release.derive import place_in
+from pufferfish.release.derive import place_in, versions, words_of_measurement
 from pufferfish.release.draw import hide_traceback
 from pufferfish.release.prepare import warnings_of_model
 from pufferfish.release.release import MeasurementRelease
-from pufferfish.release.words import versions, words_of_measurement
 from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["release_measurement"]
@@ -56,7 +55,8 @@ def release_measurement(
 
     The measurement must be differentially private for datasets that differ in one record, purely (in max-divergence):
     its privacy map gives the record-level loss, and the bound proves what that leaks. Build the measurement for
-    ``bound.record_epsilon(epsilon)``.
+    ``bound.record_epsilon(epsilon)``; ``docs/any_algorithm.md`` has a median, the most frequent state, and a synthetic
+    sample.
 
     Parameters
     ----------
@@ -80,23 +80,13 @@ def release_measurement(
         The refusals that you accept, by word. ``"model"``: a check of the bound's model said "do not go on". The table
         that a model was fitted to is not known here: records are not read from one.
 
-    Returns
-    -------
-    MeasurementRelease
-
     Raises
     ------
-    ReleaseRefused
-        If the measurement is not purely differentially private, leaks more than epsilon, or does not take the records;
-        nothing is spent.
-    BudgetExceeded
-        If it does not fit the ledger's budget; nothing is spent.
+    ReleaseRefused, BudgetExceeded
+        If the measurement is not purely differentially private, leaks more than epsilon, does not take the records, or
+        does not fit the ledger's budget; nothing is spent.
     ParameterError
         If an argument is no such thing.
-
-    Examples
-    --------
-    See ``docs/any_algorithm.md``: a median, the most frequent state, and a synthetic sample.
     """
     epsilon = as_epsilon(epsilon)
     if not isinstance(bound, InfluenceBound) or not bound.composes:
@@ -133,6 +123,7 @@ def release_measurement(
         raise ReleaseRefused("the ledger is about another Θ: make the bound with the ledger's theta")
     if ledger is not None and tuple(ledger.bound.length) != tuple(bound.length):
         raise ReleaseRefused("the ledger is about chains of other lengths: make the bound with the ledger's length")
+    checked = checked_of(bound.model)
     draft = MeasurementRelease(
         created=now(),
         value=None,
@@ -144,28 +135,22 @@ def release_measurement(
         settings=dict(bound.settings),
         length=[(chain.steps, chain.records) for chain in bound.length],
         theta=theta,
-        checked=checked_of(bound.model),
+        checked=checked,
         software=versions(),
-        **words_of_measurement(bound, epsilon, None, checked_of(bound.model)),
+        **words_of_measurement(bound, epsilon, None, checked),
     )
     draft.to_json()  # what cannot be written is refused before anything is spent
-    booked, booked_at = None, None
-    if ledger is not None:
-        entry = ledger.spend(loss, note=what)
-        booked_at = entry.created
-        booked = place_in(ledger, entry)
+    entry = None if ledger is None else ledger.spend(loss, note=what)
+    booked = None if ledger is None else place_in(ledger, entry)
+    value = hide_traceback(lambda: measurement(inputs))()
     return msgspec.structs.replace(
         draft,
-        created=now(booked_at),
-        value=_plain(hide_traceback(lambda: measurement(inputs))()),
+        created=now(None if entry is None else entry.created),
+        # numbers and arrays of numpy are no values that a file can hold
+        value=value.tolist() if isinstance(value, np.generic | np.ndarray) else value,
         ledger=booked,
-        **words_of_measurement(bound, epsilon, booked, draft.checked),
+        **words_of_measurement(bound, epsilon, booked, checked),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return numbers and arrays of numpy as those of Python, so that a file can hold them; all else as it is."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _inputs(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | None) -> list[Any]:

@@ -44,16 +44,9 @@ def fits(scale: float) -> bool:
 def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int) -> Callable[[], list[int]]:
     """Return what draws an integer vector plus independent discrete Laplace noise of at least the given scale.
 
-    Everything that can be refused is refused here; nothing is drawn before the call of what is returned.
-
-    Parameters
-    ----------
-    exact : sequence of int
-        The values to protect.
-    scale : float
-        Scale b of P(Z = z) ∝ exp(−|z|/b), positive and finite. The noise drawn is a rounding wider.
-    lipschitz : int
-        L1 change of the vector when one record changes; OpenDP must confirm a loss of at most lipschitz/scale.
+    Everything that can be refused is refused here; nothing is drawn before the call of what is returned. The scale b is
+    that of P(Z = z) ∝ exp(−|z|/b); the noise drawn is a rounding wider. ``lipschitz`` is the L1 change of the vector
+    when one record changes; OpenDP must confirm a loss of at most lipschitz/scale.
     """
     measurement = _measurement(len(exact), max((abs(v) for v in exact), default=0), scale, lipschitz)
     return lambda: [int(v) for v in measurement([int(v) for v in exact])]
@@ -62,8 +55,7 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
 def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> Callable[[], NDArray[np.int64]]:
     """Return what draws many values plus noise, as :func:`discrete_laplace_noise` does: some thousands at a time.
 
-    Parameters are those of :func:`discrete_laplace_noise`, with an array of any shape. The draws of different values
-    are independent, so they are made by as many threads as there are processors.
+    The draws of different values are independent, so they are made by as many threads as there are processors.
     """
     flat = exact.ravel()
     parts = [flat[i : i + _AT_ONCE] for i in range(0, flat.size, _AT_ONCE)]
@@ -76,17 +68,14 @@ def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> 
     def draw() -> NDArray[np.int64]:
         noisy_parts: list[NDArray[np.int64]] = []
         # what is left of them is given up if one fails, or somebody interrupts
-        for noisy_part in _threads().map(draw_part, parts):
+        with _ONE_POOL:
+            threads = _pool()
+        for noisy_part in threads.map(draw_part, parts):
             noisy_parts.append(noisy_part)
             report_progress("drawing noise", len(noisy_parts) / len(parts))
         return np.concatenate(noisy_parts).reshape(exact.shape)
 
     return draw
-
-
-def _threads() -> ThreadPoolExecutor:
-    with _ONE_POOL:
-        return _pool()
 
 
 @cache

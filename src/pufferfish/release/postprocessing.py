@@ -13,34 +13,15 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
 
-__all__ = [
-    "Ascending",
-    "AscendingByGroup",
-    "BySubject",
-    "Clipped",
-    "ClippedByGroup",
-    "InRecord",
-    "PostProcessing",
-    "Projected",
-    "QuantileRecord",
-    "ascending",
-    "project_to_simplex",
-    "quantiles_of",
-]
+__all__ = ["InRecord", "PostProcessing", "QuantileRecord", "project_to_simplex", "quantiles_of"]
 
 # -- What may be done to a noisy value -------------------------------------------------------------------------------
+#
+# Each class is what a record says was done; its ``of`` raises a ValueError where the record says what cannot be.
 
 
 class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
-    """Some outputs are numbers that are not negative and have a public total: the nearest such were taken.
-
-    Parameters
-    ----------
-    outputs : list of list of int
-        Places of the outputs that have a total together.
-    totals : list of float
-        Their totals.
-    """
+    """Outputs at some places are numbers that are not negative and have a public total: the nearest such were taken."""
 
     outputs: list[list[int]]
     totals: list[float]
@@ -64,46 +45,45 @@ class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field
         return [float(v) for v in values]
 
 
-class Ranged(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """Outputs that lie in one public range.
+def _within(noisy: Sequence[float], outputs: int, low: Sequence[float], high: Sequence[float]) -> list[float]:
+    """Return values inside the range of their group: what is outside goes to its nearer end."""
+    if outputs < 1 or not len(noisy) == outputs * len(low) == outputs * len(high):
+        raise ValueError("postprocessing has not one range for each group")
+    if not all(first <= last for first, last in zip(low, high, strict=True)):
+        raise ValueError("postprocessing has a range whose low end is above its high end")
+    return [min(max(v, low[i // outputs]), high[i // outputs]) for i, v in enumerate(noisy)]
 
-    Parameters
-    ----------
-    low, high : float
-        The range.
-    """
+
+class Clipped(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
+    """Every output lies in a public range: what was outside went to its nearer end."""
 
     low: float
     high: float
-
-    def within(self, values: Sequence[float]) -> list[float]:
-        """Return the values inside the range: what is outside goes to its nearer end."""
-        if not self.low <= self.high:
-            raise ValueError("postprocessing has a range whose low end is above its high end")
-        return [min(max(v, self.low), self.high) for v in values]
-
-
-class Clipped(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
-    """Every output lies in a public range: what was outside went to its nearer end."""
 
     def __str__(self) -> str:
         return f"clipped to the possible range {self.low:g} to {self.high:g}"
 
     def of(self, noisy: list[float]) -> list[float]:
-        """Return the values inside the range; a ``ValueError`` if it is none."""
-        return self.within(noisy)
+        """Return the values inside the range."""
+        return _within(noisy, len(noisy), [self.low], [self.high])
+
+
+class Ascending(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
+    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"made ascending, within {self.low:g} to {self.high:g}"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the nearest ascending values inside the range."""
+        return _within(ascending(noisy), len(noisy), [self.low], [self.high])
 
 
 class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
-    """The outputs of every group lie in a public range: what was outside went to its nearer end.
-
-    Parameters
-    ----------
-    outputs : int
-        How many outputs each group has; those of one group after another.
-    low, high : list of float
-        The range of each group.
-    """
+    """So many ``outputs`` of every group lie in a public range of its own: what was outside went to its nearer end."""
 
     outputs: int
     low: list[float]
@@ -114,12 +94,7 @@ class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_
 
     def of(self, noisy: list[float]) -> list[float]:
         """Return the values inside the ranges."""
-        m = self.outputs
-        if m < 1 or not len(noisy) == m * len(self.low) == m * len(self.high):
-            raise ValueError("postprocessing has not one range for each group")
-        if not all(low <= high for low, high in zip(self.low, self.high, strict=True)):
-            raise ValueError("postprocessing has a range whose low end is above its high end")
-        return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
+        return _within(noisy, self.outputs, self.low, self.high)
 
 
 class AscendingByGroup(
@@ -131,31 +106,16 @@ class AscendingByGroup(
         return "made ascending, group by group, within the possible range"
 
     def of(self, noisy: list[float]) -> list[float]:
-        """Return the nearest ascending values inside the ranges; a ``ValueError`` as of :class:`ClippedByGroup`."""
+        """Return the nearest ascending values inside the ranges."""
         m = max(self.outputs, 1)
         return super().of([v for start in range(0, len(noisy), m) for v in ascending(noisy[start : start + m])])
-
-
-class Ascending(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
-    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken."""
-
-    def __str__(self) -> str:
-        return f"made ascending, within {self.low:g} to {self.high:g}"
-
-    def of(self, noisy: list[float]) -> list[float]:
-        """Return the nearest ascending values inside the range; a ``ValueError`` if it is none."""
-        return self.within(ascending(noisy))
 
 
 class BySubject(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="by-subject"):
     """The values of each subject were made the nearest that are possible for so many records as it has.
 
-    Parameters
-    ----------
-    projected : bool
-        Whether the outputs of a subject are numbers that are not negative and have a total, one for each record.
-    low, high : float
-        Else the least and the largest value of one record: outputs lie between so many times these.
+    ``projected``: its outputs are numbers that are not negative and have a total, one for each record. Else they lie
+    between so many times ``low`` and ``high``, the least and the largest value of one record.
     """
 
     projected: bool
@@ -166,17 +126,12 @@ class BySubject(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field
         return f"{'projected' if self.projected else 'clipped'} to possible values"
 
     def of(self, noisy: NDArray[np.float64], records: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the nearest possible values.
+        """Return the nearest possible values; both of shape (subjects, outputs).
 
-        Parameters
-        ----------
-        noisy : (subjects, outputs) ndarray
-            The noisy values.
-        records : (subjects,) ndarray
-            Records of each subject; 1 where values are divided by their number.
+        ``records`` are those of each subject, or 1 where values are divided by their number.
         """
         if self.projected:
-            return _to_simplices(noisy, records.astype(np.float64))
+            return _projected(noisy, records.astype(np.float64))
         low, high = (end * records[:, None] for end in (self.low, self.high))
         return np.asarray(np.clip(noisy, low, high), dtype=np.float64)
 
@@ -208,42 +163,28 @@ def ascending(values: Sequence[float]) -> list[float]:
 def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
     """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
 
-    Parameters
-    ----------
-    values : (m,) ndarray
-        Any numbers.
-    total : float, default 1
-        The sum wanted, at least 0.
-
-    Returns
-    -------
-    (m,) ndarray
-        ``max(values − t, 0)`` for the one t that gives the sum.
+    It is ``max(values − t, 0)``, of shape (m,), for the one t that gives the sum, at least 0.
 
     Examples
     --------
     >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
     array([0.6, 0.4, 0. ])
     """
-    if not total > 0:
-        return np.zeros(values.size)
+    return _projected(values[None], np.array([total]))[0] if total > 0 else np.zeros(values.size)
+
+
+def _projected(values: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Do for each row of (n, m), with its total above 0, what :func:`project_to_simplex` does."""
     with np.errstate(over="ignore", invalid="ignore"):  # a record may say any numbers
-        values = values - values.max()  # the same vector is nearest, and a total is never lost beside large values
-        values = np.maximum(values, -2 * total)  # what is farther below the largest than the total is 0 in any case
-        falling = np.sort(values)[::-1]
-        thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-        last = int(np.flatnonzero(falling > thresholds)[-1])
-        return np.maximum(values - thresholds[last], 0.0)
-
-
-def _to_simplices(values: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Do for every row, with its total, what :func:`project_to_simplex` does."""
-    values = np.asarray(values - values.max(axis=1, keepdims=True), dtype=np.float64)
-    falling = np.sort(values, axis=1)[:, ::-1]
-    sums = np.asarray(np.cumsum(falling, axis=1), dtype=np.float64)
-    thresholds = np.asarray((sums - totals[:, None]) / np.arange(1, values.shape[1] + 1), dtype=np.float64)
-    last = values.shape[1] - 1 - np.argmax((falling > thresholds)[:, ::-1], axis=1)
-    return np.maximum(values - np.take_along_axis(thresholds, last[:, None], axis=1), 0.0)
+        # the same vector is nearest, and a total is never lost beside large values
+        values = np.asarray(values - values.max(axis=1, keepdims=True), dtype=np.float64)
+        values = np.maximum(
+            values, -2 * totals[:, None]
+        )  # what is farther below the largest than the total is 0 in any case
+        falling = np.sort(values, axis=1)[:, ::-1]
+        thresholds = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, values.shape[1] + 1)
+        last = values.shape[1] - 1 - np.argmax((falling > thresholds)[:, ::-1], axis=1)
+        return np.maximum(values - np.take_along_axis(thresholds, last[:, None], axis=1), 0.0)
 
 
 # -- Quantiles of a cumulative distribution with noise ---------------------------------------------------------------
@@ -281,20 +222,8 @@ def quantiles_of(
     its error of the exact one, no state before the first whose value plus its error reaches q can be the quantile, and
     the quantile is no later than the first whose value less its error reaches q: whatever shares are asked for.
 
-    Parameters
-    ----------
-    shares : sequence of float
-        Which, between 0 and 1.
-    noisy : sequence of float
-        The values up to each state but the last.
-    errors : (k − 1,) ndarray
-        What they are all within.
-    states : sequence of str
-        All states, from the lowest to the highest.
-    total : float
-        The value up to the last state, which is public.
-    edges : sequence of float, optional
-        Edges of the bins that states are, one more than there are states.
+    ``noisy`` are the values up to each state but the last, ``errors`` what they are all within, ``total`` the value up
+    to the last state, which is public, and ``edges`` those of the bins that states are, one more than there are states.
 
     Examples
     --------

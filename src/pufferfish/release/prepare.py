@@ -1,68 +1,61 @@
 """What is checked before noise is drawn: that noise, query, records and Θ belong together.
 
 From top to bottom: whether a ledger has the same Θ; whether a model describes the table; the arguments, the proof and
-the units; whether noise, query and Θ fit what was read; whether groups and subjects can be asked the query.
+the units; whether noise, query and Θ fit what was read; all of it, up to the record of a release without values.
 
-Where a check needs only what the record of a release holds (:func:`check_fit`, :func:`check_units`,
-:func:`check_each_subject`), whoever reads a release makes it too: :mod:`pufferfish.release.check` and
-:mod:`pufferfish.release.verify` call the same functions.
+Where a check needs only what the record of a release holds (:func:`check_fit`, :func:`check_units`), whoever reads a
+release makes it too: :mod:`pufferfish.release.check` and :mod:`pufferfish.release.verify` call the same functions.
 """
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 import numpy as np
 
-from pufferfish._base.durations import Duration, format_micros, parse_duration
+from pufferfish._base.checked import accepted_words, listed, one_of
+from pufferfish._base.durations import Duration, format_micros, now, parse_duration
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean
 from pufferfish.data.fingerprint import same_table
+from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import DataError, ParameterError, ReleaseRefused
-from pufferfish.ledger import Ledger
+from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused, shortened
+from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.promises import Promise
 from pufferfish.mechanisms.protection import Protection, StretchProtection
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window, refuse_pooling
-from pufferfish.release.draw import Database
-from pufferfish.release.facts import DataRecord, lengths_of
+from pufferfish.mechanisms.words import checked_of, few_of_subjects
+from pufferfish.queries import FunctionQuery, JointQuery, LinearQuery, Query, StepQuery, refuse_pooling
+from pufferfish.release.derive import (
+    NOTHING_FOLLOWS,
+    AnyFields,
+    Proof,
+    calibrated_fields,
+    data_record,
+    groups_record,
+    promised,
+    total_of,
+    versions,
+    with_values,
+)
+from pufferfish.release.draw import Cells, Database, PrivateData, cells_of, check_each_subject, divisions_of
+from pufferfish.release.facts import DataRecord, SubjectsRecord, lengths_of
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
-from pufferfish.theta.record import CONDEMNED, ThetaRecord
+from pufferfish.theta.record import CONDEMNED, Checking, ThetaRecord
 from pufferfish.theta.secrets import RecordIs
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "ACCEPTED",
-    "FITTED_HERE",
-    "check_arguments",
-    "check_clock",
-    "check_columns",
-    "check_each_subject",
-    "check_fit",
-    "check_proof",
-    "check_query",
-    "check_step",
-    "check_units",
-    "divisions_of",
-    "is_note_of",
-    "note_of",
-    "prove",
-    "step_length",
-    "warnings_of_ledger",
-    "warnings_of_model",
-    "warnings_of_reading",
-    "warnings_of_stretch",
-]
+__all__ = ["ACCEPTED", "FITTED_HERE", "check_arguments", "check_fit", "prove", "warnings_of_model"]
 
 # -- Whether a release is about the same Θ as the ledger that it is charged to ---------------------------------------
 
@@ -147,7 +140,7 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
     expected = model.step
     if expected is None or not isinstance(data, Sequences):
         return
-    clock = _has_clock(model)
+    clock = model.theta.step is not None
     step = data.base.step or data.usual_step
     if step is None:
         remedy = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
@@ -193,14 +186,13 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
 
 
 def warnings_of_model(
-    data: Sequences | Rows | Database | None,
-    model: Described | None,
-    *,
-    accept: Collection[str] = (),
+    data: Sequences | Rows | Database | None, model: Described | None, *, accept: Collection[str] = ()
 ) -> list[str]:
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
 
-    Without a table, as for a measurement, only the model's verdict is asked.
+    Refused too is a model that was fitted to these very data or to a part of them, or checked against them, unless
+    ``accept`` names "public"; and one of which a check said "do not go on", unless it names "model". Without a table,
+    as for a measurement, only this verdict is asked.
     """
     if model is None:
         return []
@@ -270,10 +262,6 @@ def step_length(step: str) -> float:
     return float(parse_duration(step, "step").value)
 
 
-def _has_clock(model: Described) -> bool:
-    return model.theta.step is not None
-
-
 # -- Arguments, the proof, and units ---------------------------------------------------------------------------------
 
 _CALIBRATE = (
@@ -327,17 +315,9 @@ def check_query(query: Query, calibration: Calibration) -> Calibration:
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
         )
-    linear = mechanism.bind(query)
-    calibrated = calibration.linear
+    linear, calibrated = mechanism.bind(query), calibration.linear
     same = type(linear) is type(calibrated) and linear.unit == calibrated.unit
-    if isinstance(linear, LinearQuery) and isinstance(calibrated, LinearQuery):
-        factors, calibrated_factors = (
-            np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (linear, calibrated)
-        )
-        same = (
-            same and np.array_equal(linear.weights, calibrated.weights) and np.array_equal(factors, calibrated_factors)
-        )
-    if isinstance(linear, StepQuery | JointQuery) and isinstance(calibrated, StepQuery | JointQuery):
+    if not isinstance(linear, FunctionQuery) and not isinstance(calibrated, FunctionQuery):
         same = same and linear.key == calibrated.key
     if not same:
         raise ReleaseRefused(
@@ -598,71 +578,6 @@ def check_clock(data: DataRecord, theta: Theta) -> None:
         )
 
 
-# -- Whether groups can be asked -------------------------------------------------------------------------------------
-
-_MOST_VALUES = 1_000_000
-"""Values of all groups together, each of which stands in the record."""
-
-
-def divisions_of(
-    calibration: Calibration, cells: int, records: Sequence[int], all_records: int
-) -> tuple[int, ...] | None:
-    """Return what the outputs of each group are divided by; refuse a query that groups cannot be asked.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        The noise.
-    cells : int
-        How many groups there are.
-    records : sequence of int
-        The records, or rows, of each.
-    all_records : int
-        Those of the table.
-    """
-    linear, query, theta = calibration.linear, calibration.query, calibration.theta
-    if isinstance(linear, StepQuery) and not linear.of_groups:
-        raise ReleaseRefused(
-            f"the noise for {query.kind} is for one number of all records: one record can change those of two groups "
-            "at once, which needs more noise. Ask for transitions, which can be released by groups, or read the table "
-            "without by="
-        )
-    if not isinstance(linear, LinearQuery | StepQuery | JointQuery) or isinstance(query, Weighted | Window):
-        raise ReleaseRefused(
-            f"{query.kind} is about single records, but groups only count the records in each state: ask for a "
-            "histogram, count, share, sum, mean or transitions, or read the table without by="
-        )
-    if not calibration.composes or not (theta.of_chains or theta.networks):
-        raise ReleaseRefused(
-            f"{calibration.title} calibrates noise for one query of all records, not for each group: calibrate by "
-            "LeakagePropagation or another mechanism that composes, or read the table without by="
-        )
-    outputs = len(linear.labels)
-    if cells * outputs > _MOST_VALUES:
-        raise ReleaseRefused(
-            f"{cells:,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: make fewer groups, "
-            "or ask for fewer values"
-        )
-    times = None if linear.divided_by is None else linear.divided_by // all_records
-    return None if times is None else tuple(times * n for n in records)
-
-
-def check_each_subject(calibration: Calibration) -> None:
-    """Refuse a query that each subject cannot be asked, or noise that is not for each."""
-    linear, query = calibration.linear, calibration.query
-    by_subject = calibration.theta.of_chains and calibration.composes
-    if not (by_subject and isinstance(linear, LinearQuery) and linear.factors is None):
-        raise ReleaseRefused(
-            f"{calibration.title} calibrates noise for one query of all records, not for each subject: ask for a "
-            "histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that composes"
-        )
-    if calibration.strategy is not None or query.is_cumulative:
-        raise ReleaseRefused(
-            f"one release for each subject has noise of one scale, on counts of states, and this is {query.kind} with "
-            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or mean"
-        )
-
-
 def check_columns(rows: Rows, calibration: Calibration) -> None:
     """Refuse a table that was read for another network, whose columns have other states."""
     network = calibration.theta.networks[0]
@@ -671,3 +586,124 @@ def check_columns(rows: Rows, calibration: Calibration) -> None:
             raise ReleaseRefused(
                 f"the table was read for another network: column {node!r} has the states {', '.join(rows.states[node])}"
             )
+
+
+# -- All of it, up to the record of a release without values --------------------------------------------------------
+
+AnyRecord = TypeVar("AnyRecord")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[AnyRecord]):
+    """A release that nothing refuses any more, before anything is spent.
+
+    ``warnings`` are to be told while nothing is spent. ``plan`` returns the record as it would be now, but for its
+    values, and its entry in the ledger, if there is one; it refuses what the ledger would, and spends nothing.
+    ``finish`` spends the budget, draws the noise, and returns the release; it calls its argument right before, when
+    nothing is refused any more.
+    """
+
+    warnings: tuple[str, ...]
+    plan: Callable[[], tuple[AnyRecord, Entry | None]]
+    finish: Callable[..., AnyRecord]
+
+
+def checked(
+    kind: type[AnyFields],
+    data: PrivateData,
+    query: Query,
+    calibration: Calibration,
+    *,
+    postprocess: Literal["valid"] | None,
+    warnings: Sequence[str],
+    ledger: Ledger | None,
+    accept: str | Collection[str],
+    model: Described | None,
+    subjects: SubjectsRecord | None = None,
+    names_warnings: Sequence[str] = (),
+) -> tuple[Calibration, Cells, AnyFields]:
+    """Check and prove all that can be refused of a release, whatever its cells are; see :func:`pufferfish.release`.
+
+    Returns the noise, the exact value, and the record, of a ``kind``, but for its values and its place in a ledger.
+    With ``subjects`` every subject gets values of its own. ``model`` is what Θ came from, which was asked already
+    whether it goes with the data; by default the mechanism's. ``names_warnings`` are those of names in a table.
+    """
+    any_ledger: Any = ledger
+    told = _sentences(warnings)
+    if not (any_ledger is None or isinstance(any_ledger, Ledger)):
+        raise ParameterError(f"ledger is {any_ledger!r}, expected a Ledger, such as Ledger.open(path)")
+    if not one_of(postprocess, (None, "valid")):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    if ledger is not None and isinstance(data, Database):
+        raise ParameterError(
+            "a ledger needs a table: read the data with read_sequences, or with read_rows for networks"
+        )
+    calibration = check_query(query, calibration)
+    groups: Groups | None = None if isinstance(data, Database) or subjects is not None else data.groups
+    if subjects is not None:
+        check_each_subject(calibration)
+    elif groups is not None and not isinstance(data, Database):  # refused in words about groups
+        divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    facts = data_record(data, calibration)
+    check_fit(facts, calibration)
+    if ledger is not None and not isinstance(data, Database):
+        check_clock(facts, ledger.bound.theta)
+    if isinstance(data, Rows):
+        check_columns(data, calibration)
+    of_model = warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
+    told += [text for text in of_model if text not in told]
+    told += warnings_of_ledger(calibration.theta, ledger)
+    proof = (*prove(calibration), promised(calibration, facts))
+    check_units(calibration)
+    told += warnings_of_stretch(data, calibration.bound.protection, facts.step, proof[2])
+    cells = cells_of(data, calibration, total_of(facts, calibration), by_subject=subjects is not None)
+    if subjects is not None:
+        told += few_of_subjects(calibration, calibration.linear, cells.records.tolist())
+    if isinstance(data, Sequences) and calibration.theta.of_chains:  # groups of any other Θ may well be many and small
+        names_warnings = [*names_warnings, *data.warnings]
+    draft = draft_of(
+        kind,
+        calibration,
+        facts,
+        proof,
+        groups=None if groups is None else groups_record(groups, facts),
+        subjects=subjects,
+        valid=postprocess is not None,
+        warnings=[*told, *names_warnings],
+        check=checked_of(model or calibration.bound.model),
+    )
+    return calibration, cells, draft
+
+
+def draft_of(
+    kind: type[AnyFields],
+    calibration: Calibration,
+    data: DataRecord,
+    proof: Proof,
+    *,
+    check: Checking | None = None,
+    **given: Any,
+) -> AnyFields:
+    """Return the record of a release but for its values and its place in a ledger; ``check`` is what one said of Θ.
+
+    ``given`` are options of :func:`calibrated_fields`.
+    """
+    fields = NOTHING_FOLLOWS | calibrated_fields(calibration, data, proof, **given)
+    draft = kind(created=now(), values=[], noisy_values=[], data=data, checked=check, software=versions(), **fields)
+    return with_values(draft, calibration)
+
+
+def _sentences(warnings: Any) -> list[str]:
+    """Return warnings that a user gives, refused where they are no texts."""
+    texts = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
+    for text in texts:
+        if not isinstance(text, str):
+            raise ParameterError(f"warnings holds {shortened(repr(text))}, expected sentences, as text")
+    return [str(text) for text in texts]
+
+
+def inconsistent(error: RecordError) -> ReleaseRefused:
+    """Return what to raise where the record of a release could not be read again: nothing was spent yet."""
+    return ReleaseRefused(
+        f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
+    )

@@ -8,7 +8,7 @@ these classes; the public ones (:mod:`pufferfish.release.release`) are the same 
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import one_of, truth
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import display_path, failing, file_digest
+from pufferfish._base.reading import decode_record, display_path, failing, file_digest
 from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish._base.words import to_the_noise
 from pufferfish._base.writing import record_kind
@@ -30,11 +30,11 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.protection import Protection
 from pufferfish.queries import CDF, KINDS, Quantiles, Query
 from pufferfish.queries.strategy import Strategy
-from pufferfish.release.counted import CountedRecord, record_loss_of
 from pufferfish.release.facts import (
     WEIGHTED,
     AccuracyRecord,
     CalibrationRecord,
+    CountedRecord,
     DataRecord,
     GroupsRecord,
     LedgerRecord,
@@ -43,7 +43,7 @@ from pufferfish.release.facts import (
     QueryRecord,
     SubjectsRecord,
     decode,
-    step_of_reading,
+    record_loss_of,
     strategy_of,
 )
 from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
@@ -54,28 +54,7 @@ from pufferfish.theta.record import Checking, ThetaRecord
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "FORMAT",
-    "MEASUREMENT",
-    "MEASUREMENT_FORMAT",
-    "MEASUREMENT_VERSION",
-    "RELEASE",
-    "VERSION",
-    "MeasurementFields",
-    "ReleaseFields",
-    "calibration_again",
-    "columns_of",
-    "composes",
-    "encoded",
-    "frame_of",
-    "function_of_user",
-    "is_table",
-    "mechanism_again",
-    "mechanism_named",
-    "quantile_rows",
-    "query_again",
-    "read_table",
-]
+__all__ = ["FORMAT", "MEASUREMENT", "RELEASE", "VERSION", "MeasurementFields", "ReleaseFields", "frame_of"]
 
 # -- The record of a release -----------------------------------------------------------------------------------------
 
@@ -144,7 +123,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     @property
     def step(self) -> str | None:
         """How long a step takes, where the times of the table say it."""
-        return step_of_reading(self.data)
+        return self.data.step
 
     @property
     def cell_that_divides(self) -> Literal["group", "subject"] | None:
@@ -156,12 +135,9 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     @property
     def whole(self) -> bool:
         """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
-        unit, postprocessing = self.noise.unit, self.postprocessing
-        moved = not (
-            postprocessing is None
-            or isinstance(postprocessing, Clipped)
-            or (isinstance(postprocessing, BySubject) and not postprocessing.projected)
-        )
+        unit, post = self.noise.unit, self.postprocessing
+        moved = post is not None and not isinstance(post, Clipped)
+        moved = moved and not (isinstance(post, BySubject) and not post.projected)
         return unit == math.floor(unit) and self.cell_that_divides is None and not moved
 
     def writer(self, digits: int = 3) -> Callable[[float, float], str]:
@@ -170,11 +146,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         It takes a value and by what its group's noise is divided, 1 where there is none.
         """
         scale, whole = self.scale, self.whole
-
-        def write(value: float, over: float) -> str:
-            return to_the_noise(value, scale / over, digits=digits, whole=whole)
-
-        return write
+        return lambda value, over: to_the_noise(value, scale / over, digits=digits, whole=whole)
 
     @property
     def strategy(self) -> Strategy | None:
@@ -185,12 +157,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     def record_loss(self) -> NDArray[np.float64]:
         """Record-level loss of the release for every pair of states of a chain, in nats, rounded up; shape (k, k).
 
-        Computed from :attr:`counted`, as whoever reads a release may do: ``leakage`` of a bound takes it.
-
-        Raises
-        ------
-        QueryError
-            If the query is a function of the user's, or counts steps or the cells of a network's table.
+        Computed from :attr:`counted`, as whoever reads a release may do: ``leakage`` of a bound takes it. A
+        ``QueryError`` if the query is a function of the user's, or counts steps or the cells of a network's table.
         """
         if self.counted is None:
             raise QueryError("the query is a function of the user's: how far one record moves it is not known")
@@ -205,35 +173,40 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
             Probability, strictly between 0 and 1.
         joint : bool, default False
             For all outputs at once rather than for each of them.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is out of range.
         """
-        for_all, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
-        cells = 1 if groups is None else len(groups.cells)
-        if strategy is None:
-            error = noise.accuracy(alpha, len(self.query.labels) * cells if for_all else 1)
+        noise, strategy, groups = self.noise, self.strategy, self.groups
+        if truth(joint, "joint") and strategy is not None:  # one error for all outputs, less than the largest of theirs
+            share = laplace_sums.share_of_each(alpha, 1 if groups is None else len(groups.cells))
+            error = noise.worth(strategy.error(noise.one_scale, share, joint=True))
         else:
-            share = laplace_sums.share_of_each(alpha, cells if for_all else 1)
-            error = noise.worth(strategy.error(noise.one_scale, share, joint=for_all))
+            error = max(self._undivided(alpha, joint), default=0.0)
         return error if groups is None else error * groups.most_error
+
+    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
+        """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
+
+        Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
+        """
+        errors, groups = np.array(self._undivided(alpha, joint)), self.groups
+        if groups is None:
+            return errors
+        by_group: NDArray[np.float64] = errors / np.array(groups.divided_by or [1] * len(groups.cells))[:, None]
+        return by_group
+
+    def _undivided(self, alpha: float, joint: bool) -> list[float]:
+        """Return the error of each output, before what its group is divided by."""
+        for_all, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
+        m, cells = len(self.query.labels), 1 if self.groups is None else len(self.groups.cells)
+        if strategy is None:
+            return [noise.accuracy(alpha, m * cells if for_all else 1)] * m
+        share = laplace_sums.share_of_each(alpha, cells if for_all else 1)
+        return [noise.worth(error) for error in strategy.errors(noise.one_scale, share, joint=for_all)]
 
     def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
         """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
 
-        Of groups those of the first one, then those of the next; the intervals of all groups hold together.
-
-        Parameters
-        ----------
-        shares : sequence of float
-            Which, strictly between 0 and 1.
-
-        Raises
-        ------
-        QueryError
-            If the release is of another query.
+        They are of some ``shares``, strictly between 0 and 1. Of groups those of the first one come first, then those
+        of the next; the intervals of all groups hold together. A ``QueryError`` if the release is of another query.
         """
         kind, groups, states = self.query.kind, self.groups, self.theta.states
         if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
@@ -247,28 +220,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         errors = np.reshape(self.accuracies(0.05, joint=True), (len(records), -1))
         totals = [1.0 if KINDS[kind].relative else float(n) for n in records]
         given = Quantiles(shares).shares
-        found = (
-            quantiles_of(given, *cell, edges)
-            for cell in zip(noisy, errors, [states] * len(totals), totals, strict=True)
-        )
-        return [quantile for cell in found for quantile in cell]
-
-    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
-        """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
-
-        Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
-        """
-        for_all, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
-        m, cells = len(self.query.labels), 1 if groups is None else len(groups.cells)
-        if strategy is None:
-            errors = np.full(m, noise.accuracy(alpha, m * cells if for_all else 1))
-        else:
-            share = laplace_sums.share_of_each(alpha, cells if for_all else 1)
-            errors = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, share, joint=for_all)])
-        if groups is None:
-            return errors
-        by_group: NDArray[np.float64] = errors / np.array(groups.divided_by or [1] * cells)[:, None]
-        return by_group
+        cells = zip(noisy, errors, totals, strict=True)
+        return [q for values, error, total in cells for q in quantiles_of(given, values, error, states, total, edges)]
 
 
 # -- What its noise was calibrated from ------------------------------------------------------------------------------
@@ -446,15 +399,68 @@ def is_table(content: bytes) -> bool:
     return _HEADING.match(content) is not None
 
 
+# -- Names that a spreadsheet would take for formulas, and run (CSV injection) ---------------------------------------
+#
+# A table's cell that begins with =, +, -, @, a tab or a line end is a formula to a spreadsheet. OWASP advises to put a
+# single quote before it (owasp.org, "CSV Injection"). Other programs would then read another name, so it is done only
+# where it is asked for. Numbers, and bins such as -5-0, are formulas that can do no harm, and stay as they are.
+
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+_FORMULA = re.compile(rf"[=+@\t\r\n]|-(?!{_NUMBER}(?:--?{_NUMBER})?\Z)")
+
+
+def csv_of(frame: "pl.DataFrame", *, for_spreadsheets: bool) -> bytes:
+    """Return a table as CSV, with names as a spreadsheet shows them if it is for one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"output": ["=1+1", "-5-0", "rest"], "value": [-1.5, 0.0, 2.0]})
+    >>> print(csv_of(table, for_spreadsheets=True).decode(), end="")
+    output,value
+    '=1+1,-1.5
+    -5-0,0.0
+    rest,2.0
+    """
+    if for_spreadsheets:
+        import polars as pl
+
+        text_columns = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+        for name in text_columns:
+            names = frame[name].unique().drop_nulls().to_list()
+            # one that begins with ' too: else two names could become one
+            quoted = {text: f"'{text}" for text in names if _FORMULA.match(text) or text.startswith("'")}
+            frame = frame.with_columns(pl.col(name).replace(quoted)) if quoted else frame
+        frame = frame.rename({name: f"'{name}" for name in frame.columns if _FORMULA.match(name)})
+    return frame.write_csv().encode()
+
+
+def warning_of_formulas(names: Iterable[str]) -> str | None:
+    """Return what to say of the names in a table that a spreadsheet takes for formulas; None if there are none.
+
+    Examples
+    --------
+    >>> warning_of_formulas(["rest", "-5-0", "<0"])
+    >>> warning_of_formulas(["rest", "@SUM"])
+    "The name '@SUM' would run as a formula in a spreadsheet: give for_spreadsheets=True to write a ' before it."
+    """
+    formulas = [name for name in names if _FORMULA.match(name)]
+    if not formulas:
+        return None
+    more = f" (and {len(formulas) - 1:,} more)" if len(formulas) > 1 else ""
+    return (
+        f"The name {formulas[0][:60]!r}{more} would run as a formula in a spreadsheet: give for_spreadsheets=True to "
+        "write a ' before it."
+    )
+
+
 # -- The record of the release of a measurement ----------------------------------------------------------------------
 
 MEASUREMENT_FORMAT = "pufferfish-measurement"
 MEASUREMENT_VERSION = 1
 
 MEASUREMENT = record_kind(
-    "release of a measurement",
-    MEASUREMENT_FORMAT,
-    "it is the record of an earlier release; name another file",
+    "release of a measurement", MEASUREMENT_FORMAT, "it is the record of an earlier release; name another file"
 )
 
 
@@ -493,7 +499,24 @@ def encoded(record: ReleaseFields | MeasurementFields) -> bytes:
     """Return a record as JSON."""
     try:
         return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
-    except TypeError as error:
-        raise RecordError(f"the record cannot be written to a file: {error}") from error
     except UnicodeEncodeError as error:
         raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"the record cannot be written to a file: {shortened(str(error))}") from error
+
+
+def release_in(content: bytes, source: str) -> ReleaseFields:
+    """Return a release from the content of a file, which messages call ``source``; it may contradict itself."""
+    return decode_record(content, source, ReleaseFields, format_=FORMAT, version=VERSION, complete=True)
+
+
+AnyRelease = ReleaseFields | MeasurementFields
+"""All kinds of releases that have a record."""
+
+
+def any_release_in(content: bytes, source: str) -> AnyRelease:
+    """Return a release of any kind from the content of a file, which messages call ``source``."""
+    if not MEASUREMENT.holds(content):
+        return release_in(content, source)
+    form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
+    return decode_record(content, source, MeasurementFields, format_=form, version=version, complete=True)

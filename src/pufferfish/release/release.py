@@ -13,30 +13,39 @@ from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeVar
 import msgspec
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import LARGEST, check_path, display_path
-from pufferfish._base.view import Shown, View, counted
+from pufferfish._base.view import Grid, Printed, Shown, View, counted
 from pufferfish._base.words import at_most
 from pufferfish._base.writing import decode_record, read_record, write_whole
 from pufferfish._draw.figure import save_figure
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, RecordError, shortened, warn
+from pufferfish.errors import ParameterError, RecordError, warn
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.same_records import check_start
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.promises import Promise
 from pufferfish.queries import Query
-from pufferfish.release.cells import cells_of
 from pufferfish.release.certificate import Certificate, certify
 from pufferfish.release.check import check_record
-from pufferfish.release.derive import place_in, total_of, with_values
-from pufferfish.release.draw import Database, database_of, sampler
-from pufferfish.release.facts import GroupsRecord, LedgerRecord, TableRecord
-from pufferfish.release.noise import discrete_laplace_noise
-from pufferfish.release.prepare import check_arguments, note_of
-from pufferfish.release.ready import Prepared, checked, inconsistent
+from pufferfish.release.derive import place_in, with_values
+from pufferfish.release.draw import database_of
+from pufferfish.release.facts import (
+    AccuracyRecord,
+    DataRecord,
+    GroupsRecord,
+    LedgerRecord,
+    MechanismRecord,
+    NoiseRecord,
+    QueryRecord,
+    TableRecord,
+)
+from pufferfish.release.prepare import Prepared, check_arguments, checked, inconsistent, note_of
 from pufferfish.release.record import (
     FORMAT,
     MEASUREMENT,
@@ -52,18 +61,17 @@ from pufferfish.release.record import (
 )
 from pufferfish.release.show.pictures import draw_release
 from pufferfish.release.show.text import measurement_view, release_view, summary
-from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
+from pufferfish.release.steps import FromTransitions
 from pufferfish.release.synthetic import synthetic_series
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
-from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["EachRelease", "MeasurementRelease", "Release", "as_release", "prepare", "read_recorded", "release"]
+__all__ = ["EachRelease", "MeasurementRelease", "Release", "prepare", "read_recorded", "release"]
 
 # -- What every kind of release can do for its readers ---------------------------------------------------------------
 
@@ -103,11 +111,6 @@ class Reported:
             Without the noise of other ε, which may take long to compute.
         suppress : bool, default False
             Leave out values that are no larger than their own error.
-
-        Raises
-        ------
-        RecordError
-            If the record or its proof does not hold, or the page cannot be written.
         """
         from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
 
@@ -123,10 +126,7 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
     def from_json(cls, path: str | os.PathLike[str]) -> Self:
         """Read a release file, validated: what follows from something else in it is computed again.
 
-        Raises
-        ------
-        RecordError
-            If the file is damaged, of another version, of another kind of release, unfinished, or contradicts itself.
+        A ``RecordError`` if it is damaged, of another version or kind, unfinished, or contradicts itself.
         """
         record = read_recorded(cls, path)
         if record.subjects is not None and record.subjects.table is None:
@@ -138,23 +138,11 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
         return msgspec.to_builtins(self)
 
     def check(self) -> None:
-        """Compute again what follows from something else in the record, and that it can be written.
-
-        Raises
-        ------
-        RecordError
-            If the record contradicts itself, or holds text that no file can.
-        """
+        """Compute again what follows from something else in the record; a ``RecordError`` if it contradicts itself."""
         check_record(self)
 
     def check_readable(self) -> None:
-        """As :meth:`check`, and that what is written is read again as it is.
-
-        Raises
-        ------
-        RecordError
-            If not.
-        """
+        """As :meth:`check`, and that what is written is read again as it is."""
         self.check()
         content = encoded(self)
         read_back = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
@@ -176,84 +164,31 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
         return verify(self, model=model, ledger=ledger, table=table, values=values, certificate=certificate)
 
 
-class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Release(FromTransitions, Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A private value and the record of what was promised; made by :func:`release`.
 
     Parameters
     ----------
-    values : list of float
-        The released value of each output, after post-processing if there was any; with groups, m values for the first
-        group, then m for the next (``value`` has them as an array of shape (groups, m)).
-    noisy_values : list of float
-        The value as the noise left it.
+    values, noisy_values : list of float
+        The released value of each output, after post-processing if there was any, and as the noise left it. With groups
+        m values for the first group, then m for the next; ``value`` has them as an array of shape (groups, m).
     postprocessing : Projected, Clipped or None
         What was done to the noisy values; it uses nothing but them and public numbers.
     epsilon, delta : float
         Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
-    query, noise, mechanism, theta, data, accuracy_95 : records
-        See their classes.
+    query, noise, mechanism, theta, data, accuracy_95, calibration : records
+        See their classes; from the last one the proof of the noise is computed.
     promise : str
         What is promised, in one sentence.
     not_promised, assumptions, warnings : list of str
         What is not; what the promise rests on; what a reader must know first.
-    created : str
-        Time of the release, UTC.
-    software : dict of str to str
-        Versions.
+    created, software : str, and dict of str to str
+        Time of the release, UTC; versions.
     ledger : record or None
         Its place among other releases of the same records, where a ledger was kept.
     groups : record or None
         The public groups that the values are of, where the table was read with ``by``.
-    calibration : record
-        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
     """
-
-    def histogram(self) -> dict[str, float]:
-        """Return the share of records in each state, from a release of transitions; it costs no privacy.
-
-        This and what follows use the noisy counts and public numbers alone: the nearest counts that are not negative,
-        add up to the number of steps, and enter each state as often as they leave it.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        """
-        return histogram_of(self)
-
-    def chain(self) -> MarkovChain:
-        """Return a fitted chain, from a release of transitions; it costs no privacy.
-
-        Half a step is added to each count, so that no transition is impossible because noise hid it. Noise for other
-        releases of the same records must not be calibrated to it alone: the chain says what the records are like, not
-        what an adversary may believe.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        """
-        return fitted_chain(self)
-
-    def dwell_times(self) -> dict[str, float]:
-        """Return how many records in a row each state lasts in the mean, from a release of transitions.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        """
-        return dwell_times_of(self)
-
-    def switches(self) -> float:
-        """Return how many steps change the state, from a release of transitions or of switches.
-
-        Raises
-        ------
-        QueryError
-            If the release is of something else.
-        """
-        return switches_of(self)
 
     def synthetic(self, length: int, series: int | None = None, *, seed: int | None = None) -> list[Any]:
         """Return a synthetic series of states, drawn from the fitted chain; it costs no privacy.
@@ -267,18 +202,6 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         seed : int, optional
             The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
             before, and which nothing can seed.
-
-        Returns
-        -------
-        list of str, or list of these
-            The states.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        ParameterError
-            If a number is none.
         """
         return synthetic_series(self, length, series, seed)
 
@@ -296,29 +219,14 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
             ``low_95`` and ``high_95``; else the values.
         into : {"polars", "pandas", "pyarrow"}, default "polars"
             The library whose table it is.
-
-        Raises
-        ------
-        ParameterError
-            If there are no quantiles, or the library is another one or not installed.
         """
         return frame_of(self, of, into)
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
-        """Return the record as JSON, and write it to a file if a path is given.
+        """Return the record as JSON, and write it to a path that is given; nothing is left behind where that fails.
 
-        Parameters
-        ----------
-        path : path-like, optional
-            The file.
-        overwrite : bool, default False
-            Whether the record of an earlier release may be replaced: what it says is spent, and nobody can check it
-            without its record. No other file ever is.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be written, or is there already; nothing is left behind.
+        ``overwrite`` says whether the record of an earlier release may be replaced: what it says is spent, and nobody
+        can check it without its record. No other file ever is.
         """
         replaces, content = truth(overwrite, "overwrite"), encoded(self)
         if path is not None:
@@ -326,15 +234,7 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return content.decode()
 
     def certificate(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Certificate:
-        """Return a proof of what this release promises, and write it to a file if a path is given; see :func:`certify`.
-
-        Raises
-        ------
-        NotApplicableError
-            If certificates do not cover it, or its noise is too little to be proved so.
-        RecordError
-            If the file cannot be written, or is there already.
-        """
+        """Return a proof of what this release promises, and write it to a path that is given; see :func:`certify`."""
         found = certify(self)
         if path is not None:
             found.to_json(path, overwrite=overwrite)
@@ -345,15 +245,7 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw the value with error bars of the noise (95% for each output); write it if a path is given.
-
-        Raises
-        ------
-        ParameterError
-            If matplotlib is not installed.
-        RecordError
-            If the picture cannot be written.
-        """
+        """Draw the value with error bars of the noise (95% for each output), with matplotlib; write it to a path."""
         if path is not None:
             check_path(path)
         figure = draw_release(self)
@@ -365,16 +257,9 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class EachRelease(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The record of one release for each subject of a table; made by :func:`release_each`.
 
-    Its fields are those of a :class:`Release`; the values are in the table beside it. The noise is the same for every
-    subject; ``accuracy_95.joint`` is about all outputs of one subject.
-
-    Parameters
-    ----------
-    subjects : record
-        Where the values are, and whether those of a subject are divided by its number of records: then its noise is
-        divided by that too.
-    postprocessing : BySubject or None
-        What was done to the noisy values of each subject: the nearest values that are possible for so many records.
+    Its fields are those of a :class:`Release`; the values are in the table beside it, which ``subjects`` names. The
+    noise is the same for every subject, divided by its number of records where its values are; ``accuracy_95.joint`` is
+    about all outputs of one subject. ``postprocessing`` says what was done to the noisy values of each subject.
     """
 
     @property
@@ -388,13 +273,7 @@ class EachRelease(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return None if self.subjects is None else self.subjects.release
 
     def read_table(self, path: str | os.PathLike[str]) -> "pl.DataFrame":
-        """Return the values: the table beside the record, refused where it is not the one that was written.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be read, or is another one.
-        """
+        """Return the values: the table beside the record, refused where it is not the one that was written."""
         return read_table(self, path)
 
     def __repr__(self) -> str:
@@ -405,18 +284,10 @@ class EachRelease(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The value of a measurement, and what was promised; made by :func:`release_measurement`.
 
-    Parameters
-    ----------
-    value : object
-        What the measurement returned.
-    record_loss : float
-        How much it tells of one record alone, in nats: its privacy map at one changed record.
-    leakage : float
-        How much of one record once correlation is used, in nats, rounded up; at most ``epsilon``.
-    measurement : str
-        The note of whoever released it, or the kinds of its input and output.
-    length : list of (int, int)
-        Steps and observed records of each chain.
+    ``value`` is what the measurement returned, and ``measurement`` the note of whoever released it, or the kinds of its
+    input and output. ``record_loss`` is how much it tells of one record alone, in nats: its privacy map at one changed
+    record. ``leakage`` is how much of one record once correlation is used, in nats, rounded up; at most ``epsilon``.
+    ``length`` has steps and observed records of each chain.
     """
 
     def __repr__(self) -> str:
@@ -426,32 +297,17 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
         return measurement_view(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the record as JSON, and write it to a file if a path is given; an earlier release is never replaced.
-
-        Raises
-        ------
-        RecordError
-            If the value is nothing that JSON holds, or the file cannot be written.
-        """
+        """Return the record as JSON, and write it to a path that is given; an earlier release is never replaced."""
         if not _finite(self.value):
             raise RecordError("the value holds NaN or an infinite number, which cannot be written to a file")
-        try:
-            content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
-        except (TypeError, ValueError) as error:
-            raise RecordError(f"the value cannot be written to a file: {shortened(str(error))}") from error
+        content = encoded(self)
         if path is not None:
             write_whole(path, content, MEASUREMENT, overwrite=False)
         return content.decode()
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> "MeasurementRelease":
-        """Read a record, and prove again what it promises.
-
-        Raises
-        ------
-        RecordError
-            If the file is damaged, of another version, or promises what cannot be proved.
-        """
+        """Read a record, and prove again what it promises; a ``RecordError`` if that cannot be."""
         record = read_record(path, cls, format_=MEASUREMENT_FORMAT, version=MEASUREMENT_VERSION, complete=True)
         try:
             record.verify()
@@ -460,16 +316,57 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
         return record
 
     def verify(self) -> float:
-        """Compute again what the record-level loss leaks, and return it, in nats.
+        """Compute again what the record-level loss leaks, and return it, in nats; a ``RecordError`` if it contradicts.
 
         That the measurement has this record-level loss is what its privacy map said; the record cannot show it.
-
-        Raises
-        ------
-        RecordError
-            If it is more than ``epsilon``, or a field contradicts another.
         """
         return verify_measurement(self)
+
+
+class ReleasePlan(Printed, FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the record of a release would hold beside its values; nothing of it depends on a record's value.
+
+    :class:`~pufferfish.Release` explains each field; ``ledger.spent`` is what would be spent in all.
+    """
+
+    query: QueryRecord
+    epsilon: float
+    delta: float
+    hides: str
+    promise: str
+    promises: list[Promise]
+    warnings: list[str]
+    not_promised: list[str]
+    assumptions: list[str]
+    noise: NoiseRecord
+    accuracy_95: AccuracyRecord
+    mechanism: MechanismRecord
+    data: DataRecord
+    ledger: LedgerRecord | None = None
+    groups: GroupsRecord | None = None
+
+    @classmethod
+    def of(cls, draft: ReleaseFields) -> "ReleasePlan":
+        """Return the plan that is in a record without values."""
+        return cls(**{name: getattr(draft, name) for name in cls.__struct_fields__})
+
+    def to_json(self) -> str:
+        """Return the plan as one JSON object."""
+        return msgspec.json.encode(self).decode()
+
+    def __repr__(self) -> str:
+        return f"ReleasePlan({self.query.kind}, ε = {at_most(self.epsilon)}, noise scale {self.noise.scale:.6g})"
+
+    def _view(self) -> View:
+        ledger = self.ledger
+        facts = {"hides": self.hides, "ε": at_most(self.epsilon), "noise scale": self.noise.scale}
+        if ledger is not None:
+            facts["spent in all after it"] = f"{at_most(ledger.spent)} of {ledger.budget:g}"
+        errors = self.accuracy_95.outputs or [self.accuracy_95.each] * len(self.query.labels)
+        worst = "" if self.groups is None else ", in the group where it is largest"
+        rows = [[label, error] for label, error in zip(self.query.labels, errors, strict=True)]
+        grid = Grid(f"Error of each value{worst}", [self.query.kind, "± 95%"], rows)
+        return View("Not released: nothing is drawn or spent", facts, [grid], [*self.warnings, self.promise])
 
 
 AnyRecorded = TypeVar("AnyRecorded", bound=Recorded)
@@ -539,11 +436,6 @@ def release(
         The refusals that you accept, by word. ``"public"``: everybody may see the data, so a model that was fitted to
         them is taken, and nothing is promised.
 
-    Returns
-    -------
-    Release
-        The noisy value and the record.
-
     Raises
     ------
     ReleaseRefused
@@ -551,23 +443,12 @@ def release(
         the ledger's, or the model was fitted to them.
     BudgetExceeded
         If the ledger has too little left; nothing is spent.
-    DataError
-        If the data holds states the model lacks.
-    ParameterError
-        If an argument is not what it should be.
+    DataError, ParameterError
+        If the data holds states the model lacks; if an argument is not what it should be.
     """
     calibration = check_arguments(data, query, calibration, unknown)
-    ready = prepare(
-        data,
-        query,
-        calibration,
-        postprocess=postprocess,
-        warnings=warnings,
-        ledger=ledger,
-        window=window,
-        coarsening=coarsening,
-        accept=accept,
-    )
+    settings: Any = {"window": window, "coarsening": coarsening, "accept": accept}
+    ready = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, **settings)
     warn(text for text in ready.warnings if text not in warnings)
     return ready.finish()
 
@@ -587,52 +468,20 @@ def prepare(
 ) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
-    Its ``finish`` may wait for other programs that hold the ledger, and computes what the sum of all releases leaks. It
-    calls its argument, if there is one, right before it spends and draws.
+    Its ``finish`` may wait for other programs that hold the ledger, and computes what the sum of all releases leaks.
     """
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening only work with a ledger: give ledger too")
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
-    ready = checked(
-        records,
-        query,
-        calibration,
-        postprocess=postprocess,
-        warnings=warnings,
-        ledger=ledger,
-        accept=accept,
-        model=model,
-    )
-    calibration, facts = ready.calibration, ready.data
-    groups = None if isinstance(records, Database) else records.groups
-    draw: Callable[[], Any]
-    if groups is None or isinstance(records, Database):
-        cells, groups_record = None, None
-        draw = sampler(records, calibration, discrete_laplace_noise, total_of(facts, calibration))
-    else:
-        cells = cells_of(records, calibration)
-        steps = None if facts.steps is None or groups.steps is None else groups.steps.sum(axis=(1, 2)).tolist()
-        groups_record = GroupsRecord(
-            list(groups.by),
-            [list(cell) for cell in groups.cells],
-            list(groups.records),
-            None,
-            [],
-            steps,
-            list(groups.nested) or None,
-        )
-        draw = cells.sampler(calibration)
-    draft = as_release(Release, ready.draft(groups=groups_record))
-    unit = calibration.linear.unit
+    settings: Any = {"postprocess": postprocess, "warnings": warnings, "accept": accept, "model": model}
+    calibration, cells, draft = checked(Release, records, query, calibration, ledger=ledger, **settings)
+    draw = cells.sampler(calibration)
 
-    def fill(numbers: Any, booked: LedgerRecord | None, after: str | None = None) -> Release:
-        noisy = (
-            [float(number * unit) for number in numbers] if cells is None else cells.values(numbers).ravel().tolist()
-        )
+    def fill(numbers: NDArray[np.int64], booked: LedgerRecord | None, after: str | None = None) -> Release:
+        noisy = cells.values(numbers).ravel().tolist()
         return with_values(replace(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
-    outputs = len(draft.query.labels)
-    zeros: Any = [0] * outputs if cells is None else np.zeros((len(cells.names), outputs), dtype=np.int64)
+    zeros = np.zeros((len(cells.names), len(draft.query.labels)), dtype=np.int64)
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
         # one that does not compose the ledger refuses, and says what to do
@@ -663,9 +512,34 @@ def prepare(
     return Prepared(tuple(draft.warnings), plan, finish)
 
 
-def as_release(kind: type[AnyRecorded], draft: ReleaseFields) -> AnyRecorded:
-    """Return a record as a release with methods."""
-    return kind(**{name: getattr(draft, name) for name in draft.__struct_fields__})
+def plan(
+    data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
+    query: Query,
+    calibration: Calibration | None = None,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    ledger: Ledger | None = None,
+    window: Any = None,
+    coarsening: Mapping[Any, Any] | None = None,
+    accept: str | Collection[str] = (),
+) -> ReleasePlan:
+    """Check all that :func:`release` checks, and return what it would promise; nothing is drawn, spent or written.
+
+    Arguments and errors are those of :func:`release`.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> noise = pf.LeakagePropagation(chain, length=100).calibrate(pf.Count(1), 1.0)
+    >>> planned = plan([0, 1] * 50, pf.Count(1), noise)
+    >>> planned.accuracy_95.each, planned.ledger
+    (10.0, None)
+    """
+    calibration = check_arguments(data, query, calibration, {})
+    settings: Any = {"window": window, "coarsening": coarsening, "accept": accept}
+    draft, _ = prepare(data, query, calibration, postprocess=postprocess, ledger=ledger, **settings).plan()
+    return ReleasePlan.of(draft)
 
 
 def _check_start(ledger: Ledger, calibration: Calibration, window: Any) -> None:

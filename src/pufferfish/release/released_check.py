@@ -8,14 +8,13 @@ wrong with probability at most 1%, whatever the releases have in common.
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.checked import listed
 from pufferfish._base.durations import parse_duration
@@ -33,18 +32,16 @@ from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery, Transition
 from pufferfish.queries.of_steps import ARROW
 from pufferfish.queries.query import RecordQuery
 from pufferfish.release.against import Allowed, Part, allowed, allowed_after, chain_sums, network_sums, step_bounds
-from pufferfish.release.record import ReleaseFields, calibration_again, function_of_user, query_again
+from pufferfish.release.record import ReleaseFields, any_release_in, calibration_again, function_of_user, query_again
 from pufferfish.release.release import Release
 from pufferfish.release.series import label_of
 from pufferfish.release.steps import chain_of_counts
 from pufferfish.release.sums import Value, values_of
-from pufferfish.release.together import any_release_in, check_named_once
+from pufferfish.release.verification import check_named_once
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta, as_theta
 
 __all__ = ["LeaksTo", "ReleasedCheck", "ReleasedNumber", "check_released", "released_text"]
-
-Array = NDArray[np.float64]
 
 _WRONG = 0.01
 """A class that is right is called wrong with at most this probability."""
@@ -56,22 +53,12 @@ _HALVES = 4
 class ReleasedNumber(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A released number, what Θ says of it, and what it allows with noise and chance.
 
-    Parameters
-    ----------
-    release, output : str
-        Which number: of one release, of all of them together, or the change from their first half to the second.
-    low, high : float
-        Expected values under Θ lie between these, where each subject may follow another member.
-    released : float
-        The number, as the noise left it.
-    noise, sampling : float
-        Standard deviations: of its noise, exactly; of the records under Θ, or a bound on it.
-    departure : float
-        How far it is beyond the expected values, in standard deviations of both; 0 where it is not.
-    least, most : float
-        What Θ allows, over all numbers together but with probability 1%.
-    says : bool
-        Whether anything that can be counted is beyond that.
+    ``release`` and ``output`` say which number: of one release, of all of them together, or the change from their first
+    half to the second. Expected values under Θ lie between ``low`` and ``high``, where each subject may follow another
+    member; ``released`` is the number as the noise left it. ``noise`` and ``sampling`` are standard deviations: of its
+    noise, exactly; of the records under Θ, or a bound on it. ``departure`` is how far it is beyond the expected values,
+    in standard deviations of both; 0 where it is not. ``least`` and ``most`` are what Θ allows, over all numbers
+    together but with probability 1%, and ``says`` whether anything that can be counted is beyond that.
     """
 
     release: str
@@ -100,16 +87,7 @@ class ReleasedNumber(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_o
 class LeaksTo(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the noise of a release leaks to somebody who knows the chain that released transitions point to.
 
-    Parameters
-    ----------
-    release : str
-        The release.
-    epsilon : float
-        What was promised.
-    leakage : float or None
-        In nats; None where it is not known.
-    reason : str or None
-        Why it is not known.
+    ``epsilon`` was promised; ``leakage`` is in nats, None where it is not known, and then there is a ``reason``.
     """
 
     release: str
@@ -126,22 +104,10 @@ class LeaksTo(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class ReleasedCheck(Checked, FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether releases fit a class Θ: a verdict and numbers; prints as text. Made by :func:`check_released`.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        Whether to go on, and why.
-    origin : str
-        Where Θ came from.
-    releases : tuple of str
-        What was held against it.
-    numbers : tuple of ReleasedNumber
-        Every number that could be compared.
-    points_to : tuple of tuple of float
-        The matrix of the chain that released transitions point to; empty without any.
-    leaks : tuple of LeaksTo
-        What the noise of each release leaks under that chain.
-    not_compared : tuple of str
-        What could not be compared, and why.
+    ``verdict`` says whether to go on, and why, ``origin`` where Θ came from, ``releases`` what was held against it,
+    ``numbers`` every number that could be compared, and ``not_compared`` what could not, and why. ``points_to`` is the
+    matrix of the chain that released transitions point to, empty without any, and ``leaks`` what the noise of each
+    release leaks under that chain.
     """
 
     format: str = FORMAT
@@ -185,10 +151,8 @@ def check_released(model: Any, releases: Any) -> ReleasedCheck:
 
     Raises
     ------
-    ParameterError
-        If there is none, or one has other states than Θ.
-    RecordError
-        If a file is no release, or contradicts itself.
+    ParameterError, RecordError
+        If there is no release, or one has other states than Θ; if a file is none, or contradicts itself.
     NotApplicableError
         If Θ is neither a class of chains nor one network.
 
@@ -215,6 +179,15 @@ def check_released(model: Any, releases: Any) -> ReleasedCheck:
     return held.check()
 
 
+class _Taken(NamedTuple):
+    """A release that is compared: its name, its record, its query under Θ, and its values, of all groups together."""
+
+    name: str
+    record: ReleaseFields
+    linear: RecordQuery
+    values: list[Value]
+
+
 class _Held:
     """Releases that are held against a class, one by one."""
 
@@ -222,7 +195,7 @@ class _Held:
         self._theta, self._step = theta, step
         self._names, self._not = list[str](), list[str]()
         self._named: list[tuple[str, ReleaseFields]] = []
-        self._releases = list[tuple[str, ReleaseFields, RecordQuery, list[Value]]]()
+        self._releases = list[_Taken]()
         self._sums: Any = None
         self._steps: Any = None
         try:
@@ -260,8 +233,7 @@ class _Held:
         self._named.append((name, record))
         check_named_once(self._named)
         try:
-            linear, values = self._values(record)
-            self._releases.append((name, record, linear, values))
+            self._releases.append(_Taken(name, record, *self._values(record)))
         except PufferfishError as error:
             self._not.append(f"{name}: {error}")
 
@@ -302,30 +274,32 @@ class _Held:
         """Return every number that can be compared, and the verdict."""
         asked = list(self._asked())
         nats = math.log(2 * max(len(asked), 1) / _WRONG)
-        numbers = [number for compare in asked if (number := compare(nats)) is not None]
+        numbers = [_number_of(*each, nats) for each in asked if each is not None]
         chain = self._points_to()
         leaks = [] if chain is None else self._leaks(chain)
-        matrix = () if chain is None else tuple(tuple(map(float, row)) for row in chain.transition_matrix)
         return ReleasedCheck(
             verdict=_verdict(numbers, leaks),
             origin=self._theta.origin,
             releases=tuple(self._names),
             states=tuple(self._theta.states),
             numbers=tuple(numbers),
-            points_to=matrix,
+            points_to=() if chain is None else tuple(map(tuple, chain.transition_matrix.tolist())),
             leaks=tuple(leaks),
             not_compared=tuple(dict.fromkeys(self._not)),
         )
 
-    def _asked(self) -> Iterator[Any]:
-        """Yield what compares each number, given how surely: of each release, of all of a query, and of the halves."""
-        alike: dict[Any, list[Any]] = defaultdict(list)
+    def _asked(self) -> Iterator["_Asked | None"]:
+        """Yield each number: of each release, of all of a query, and of the halves; None for one that is unknown.
+
+        How many there are never depends on what the noise was, for it says how sure each has to be.
+        """
+        alike: dict[Any, list[_Taken]] = defaultdict(list)
         for each in self._releases:
-            alike[each[1].query.kind, tuple(each[1].query.labels)].append(each)
+            alike[each.record.query.kind, tuple(each.record.query.labels)].append(each)
         for same in alike.values():
             several = [same] if len(same) > 1 else []
             for some_of in (*([each] for each in same), *several):
-                name = some_of[0][0] if len(some_of) == 1 else f"all {len(some_of)}"
+                name = some_of[0].name if len(some_of) == 1 else f"all {len(some_of)}"
                 yield from self._of_sums(name, some_of, [1 / len(some_of)] * len(some_of))
                 yield from self._of_steps(name, some_of)
             half = len(same) // 2
@@ -333,64 +307,60 @@ class _Held:
                 worth = [-1 / half] * half + [1 / (len(same) - half)] * (len(same) - half)
                 yield from self._of_sums("second half less first", same, worth)
 
-    def _of_sums(self, name: str, releases: Sequence[Any], worth: Sequence[float]) -> Iterator[Any]:
-        """Yield what compares the mean of each output, as shares where it is of several releases."""
+    def _of_sums(self, name: str, releases: Sequence["_Taken"], worth: Sequence[float]) -> Iterator["_Asked"]:
+        """Yield the mean of each output, as shares where it is of several releases."""
         if self._sums is None:
             return
-        of_steps = isinstance(releases[0][2], StepQuery)
-        for output, label in enumerate(releases[0][1].query.labels):
+        per = "step" if isinstance(releases[0].linear, StepQuery) else "record"
+        for output, label in enumerate(releases[0].record.query.labels):
             parts, value, ends = list[Part](), 0.0, [0.0, 0.0]
-            for (own, record, linear, values), factor in zip(releases, worth, strict=True):
+            for each, factor in zip(releases, worth, strict=True):
                 try:
-                    sums, largest, number_of = self._sums(linear, output, record.data)
+                    sums, largest, number_of = self._sums(each.linear, output, each.record.data)
                 except ModelError as error:
-                    self._not.append(f"{own}, {label}: {error}")
+                    self._not.append(f"{each.name}, {label}: {error}")
                     return
                 if not number_of:
-                    self._not.append(f"{own}: there is nothing that it counts")
+                    self._not.append(f"{each.name}: there is nothing that it counts")
                     return
-                one = values[output]
+                one = each.values[output]
                 factor *= one.worth if len(releases) == 1 else one.unit / number_of
                 parts.append(Part(factor, sums, largest, number_of, one.scales))
                 value += factor * one.units
                 reach = sorted((0.0, factor * largest * number_of))
                 ends = [ends[0] + reach[0], ends[1] + reach[1]]
+            shown = label if len(releases) == 1 else f"{label}, per {per}"
+            yield name, shown, value, (ends[0], ends[1]), partial(allowed, parts)
 
-            shown = label if len(releases) == 1 else f"{label}, per {'step' if of_steps else 'record'}"
-            yield partial(_compared_sum, name, shown, value, parts, (ends[0], ends[1]))
-
-    def _of_steps(self, name: str, releases: Sequence[Any]) -> Iterator[Any]:
-        """Yield what compares where steps from each state lead, of releases of transitions."""
-        if self._steps is None or releases[0][1].query.kind not in Transitions.kinds:
+    def _of_steps(self, name: str, releases: Sequence["_Taken"]) -> Iterator["_Asked | None"]:
+        """Yield where steps from each state lead, of releases of transitions."""
+        if self._steps is None or releases[0].record.query.kind not in Transitions.kinds:
             return
         states, (low, high) = self._theta.states, self._steps
         k = len(states)
         for x in range(k):
-            after = list[tuple[Any, Any]]()
-            for _, _, _, values in releases:
-                row = values[k * x : k * x + k]
-                after.append((np.array([value.units for value in row]), [value.scales for value in row]))
+            rows = [each.values[k * x : k * x + k] for each in releases]
+            after = [(np.array([value.units for value in row]), [value.scales for value in row]) for row in rows]
             counts = np.sum([counts for counts, _ in after], axis=0)
             if counts.sum() <= 0:
                 self._not.append(f"{name}: no number of steps from {states[x]} that is above 0 was released")
+                yield from [None] * k
+                continue
             for y in range(k):
-                ends = float(low[x, y]), float(high[x, y])
-
                 label = f"{states[x]}{ARROW}{states[y]}, of steps from there"
-                yield partial(_compared_after, name, label, ends, counts, after, y)
+                allows = partial(allowed_after, float(low[x, y]), float(high[x, y]), after, y)
+                yield name, label, float(counts[y] / counts.sum()), (0.0, 1.0), allows
 
     # -- The chain that transitions point to -----------------------------------------------------------------------
 
     def _points_to(self) -> MarkovChain | None:
         """Return the chain of all released transitions together."""
-        k, steps = len(self._theta.states), 0
-        total = np.zeros((k, k))
-        for _, record, _, values in self._releases:
-            if record.query.kind in Transitions.kinds:
-                total, steps = (
-                    total + np.array([value.units for value in values]).reshape(k, k),
-                    steps + (record.data.steps or 0),
-                )
+        k = len(self._theta.states)
+        total, steps = np.zeros((k, k)), 0
+        for each in self._releases:
+            if each.record.query.kind in Transitions.kinds:
+                total += np.array([value.units for value in each.values]).reshape(k, k)
+                steps += each.record.data.steps or 0
         return chain_of_counts(total, steps, self._theta.states) if steps else None
 
     def _leaks(self, chain: MarkovChain) -> list[LeaksTo]:
@@ -399,49 +369,33 @@ class _Held:
         for name, record, _, _ in self._releases:
             key = msgspec.json.encode((record.mechanism.name, record.calibration, record.noise))
             if key not in known:
-                known[key] = _leakage(chain, record)
+                try:
+                    known[key] = calibration_again(record, as_theta(chain)).prove_leakage(), None
+                except PufferfishError as error:
+                    known[key] = None, str(error)
             leakage, reason = known[key]
             leaks.append(LeaksTo(release=name, epsilon=record.epsilon, leakage=leakage, reason=reason))
         return leaks
 
 
-def _leakage(chain: MarkovChain, record: ReleaseFields) -> tuple[float | None, str | None]:
-    try:
-        return calibration_again(record, as_theta(chain)).prove_leakage(), None
-    except PufferfishError as error:
-        return None, str(error)
+_Asked = tuple[str, str, float, tuple[float, float], Callable[[float], Allowed]]
+"""Of a number its release, its output, its value, what can be counted at all, and what Θ allows for some nats."""
 
 
-def _compared_sum(
-    release: str, output: str, released: float, parts: Sequence[Part], ends: tuple[float, float], nats: float
+def _number_of(
+    release: str,
+    output: str,
+    released: float,
+    ends: tuple[float, float],
+    allows: Callable[[float], Allowed],
+    nats: float,
 ) -> ReleasedNumber:
-    return _compared(release, output, released, allowed(parts, nats), ends)
-
-
-def _compared_after(
-    release: str, output: str, bounds: tuple[float, float], counts: Array, after: Any, y: int, nats: float
-) -> ReleasedNumber | None:
-    if counts.sum() <= 0:
-        return None
-    share = float(counts[y] / counts.sum())
-    return _compared(release, output, share, allowed_after(*bounds, after, y, nats), (0.0, 1.0))
-
-
-def _compared(release: str, output: str, released: float, allows: Allowed, ends: tuple[float, float]) -> ReleasedNumber:
-    low, high = ends  # nothing else can be counted
-    allows = replace(allows, low=max(allows.low, low), high=min(allows.high, high))
+    found, (low, high) = allows(nats), ends  # nothing else can be counted
+    found = replace(found, low=max(found.low, low), high=min(found.high, high))
+    says = found.least > low or found.most < high
+    departure = found.beyond(released)
     return ReleasedNumber(
-        release=release,
-        output=output,
-        low=allows.low,
-        high=allows.high,
-        released=released,
-        noise=allows.noise,
-        sampling=allows.sampling,
-        departure=allows.beyond(released),
-        least=allows.least,
-        most=allows.most,
-        says=allows.least > low or allows.most < high,
+        release=release, output=output, released=released, departure=departure, says=says, **asdict(found)
     )
 
 
@@ -457,21 +411,16 @@ def _verdict(numbers: Sequence[ReleasedNumber], leaks: Sequence[LeaksTo]) -> Ver
         worst = sorted(wrong, key=lambda n: -n.departure)
         named = [f"{n.output} of {n.release} ({_released(n)})" for n in worst]
         reasons.append(f"the releases do not fit Θ: {some(named)}")
-        word = (
-            "in doubt"
-            if known and len(known) == len(leaks) and not any(leak.more for leak in leaks)
-            else "do not go on"
-        )
+        word = "do not go on"
+        if known and len(known) == len(leaks) and not any(leak.more for leak in leaks):
+            word = "in doubt"
     elif telling:
-        reasons.append(
-            f"the releases fit Θ: none of {counted(len(numbers), 'number')} is beyond what Θ allows with noise"
-        )
+        beyond = f"none of {counted(len(numbers), 'number')} is beyond what Θ allows with noise"
+        reasons.append(f"the releases fit Θ: {beyond}")
         reasons.append(_hidden(telling))
     else:
-        word = "in doubt"
-        what = (
-            "there is nothing in them that can be compared with Θ" if not numbers else "their noise hides any departure"
-        )
+        word, what = "in doubt", "their noise hides any departure"
+        what = what if numbers else "there is nothing in them that can be compared with Θ"
         reasons.append(f"the releases tell nothing of Θ: {what}")
     if known:
         most = max(known, key=lambda leak: (leak.leakage or 0.0) / leak.epsilon)
@@ -516,14 +465,8 @@ _HEADS = ("release", "number", "Θ says", "released", "noise", "chance", "beyond
 def _rows(numbers: Iterable[ReleasedNumber]) -> list[list[str]]:
     return [
         [
-            n.release,
-            n.output,
-            _expected(n),
-            number(n.released, 3),
-            number(n.noise, 2),
-            number(n.sampling, 2),
-            f"{n.departure:.1f}",
-            f"{at_least(n.least, 3)} to {at_most(n.most, 3)}",
+            *(n.release, n.output, _expected(n), number(n.released, 3), number(n.noise, 2), number(n.sampling, 2)),
+            *(f"{n.departure:.1f}", f"{at_least(n.least, 3)} to {at_most(n.most, 3)}"),
             "NO" if n.contradicts else "" if n.says else "tells nothing",
         ]
         for n in numbers

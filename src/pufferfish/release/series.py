@@ -9,13 +9,13 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish._base.checked import listed, whole_number
+from pufferfish._base.checked import listed, whole_at_least
 from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
@@ -26,7 +26,7 @@ from pufferfish.errors import ParameterError, shortened
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.release import Release
 from pufferfish.release.sums import ALPHA, Value, values_of
-from pufferfish.release.together import check_named_once, one_history
+from pufferfish.release.verification import check_named_once, one_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,19 +41,13 @@ _SURE = 1e-12
 def error_of_difference(one: Value, other: Value, alpha: float = ALPHA) -> float:
     """Return what the error of a difference of two values exceeds with probability at most alpha; they are independent.
 
-    Parameters
-    ----------
-    one, other : Value
-        The values; they may be shares of different numbers of records.
-    alpha : float
-        The probability.
+    They may be shares of different numbers of records, whose noise is of units that are worth different things.
     """
     return _error(one.worth, one.scales, other.worth, other.scales, alpha)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # groups of the same sizes, week after week, ask for the same
 def _error(a: float, scales: tuple[float, ...], b: float, others: tuple[float, ...], alpha: float) -> float:
-    """Return the error of a difference; groups of the same sizes, week after week, ask for the same."""
     if a == b:
         return laplace_sum(tuple(sorted((*scales, *others)))).accuracy(alpha) * a
     x_law, y_law = laplace_sum(scales), laplace_sum(others)
@@ -63,24 +57,17 @@ def _error(a: float, scales: tuple[float, ...], b: float, others: tuple[float, .
     edges = np.arange(0, farthest + width, width)
     tails = np.array([x_law.tail(int(t)) for t in edges])
     middle, mass = 1 - tails[0], np.append(tails[:-1] - tails[1:], tails[-1]) / 2
-    ends = a * np.append(edges[1:], edges[-1] + width)
-    known: dict[int, float] = {}
+    cells = [(m, x) for m, x in zip(mass, a * np.append(edges[1:], edges[-1] + width), strict=True) if m]
+    tail = cache(y_law.tail)
 
     def above(reach: float) -> float:  # P(Y > reach / b)
-        whole = math.floor(abs(reach) / b)
-        if reach < 0:
-            whole = math.ceil(abs(reach) / b) - 1
-            return 1.0 if whole < 0 else 1 - 0.99 * tail(whole) / 2
-        return tail(whole) / 2
-
-    def tail(t: int) -> float:
-        if t not in known:
-            known[t] = y_law.tail(t)
-        return known[t]
+        if reach >= 0:
+            return tail(math.floor(reach / b)) / 2
+        whole = math.ceil(-reach / b) - 1
+        return 1.0 if whole < 0 else 1 - 0.99 * tail(whole) / 2
 
     def beyond(t: float) -> float:
-        inside = middle * 2 * above(t)
-        return inside + float(sum(m * 2 * (above(t - x) + above(t + x)) for m, x in zip(mass, ends, strict=True) if m))
+        return middle * 2 * above(t) + float(sum(m * 2 * (above(t - x) + above(t + x)) for m, x in cells))
 
     high = a * farthest + b * y_law.accuracy(_SURE)
     larger, worth = (x_law, a) if a * max(scales) > b * max(others) else (y_law, b)
@@ -103,20 +90,20 @@ OF_GROUPS = ("difference", "difference_error_95", "differs")
 """The same where the releases are by groups: of each group against one of them."""
 
 
+def _difference(value: Value, other: Value | None) -> tuple[float | None, float | None, bool | None]:
+    """Return how far a value is from another one, its error, and whether it is more; nothing without another."""
+    if other is None:
+        return None, None, None
+    difference, error = value.value - other.value, error_of_difference(value, other)
+    return difference, error, abs(difference) > error
+
+
 @dataclass(frozen=True)
 class ReleaseSeries(ReadOnly, Printed):
-    """Releases of one question, one after the other; made by :func:`series`.
+    """Releases of one question, first to last; made by :func:`series`.
 
-    Parameters
-    ----------
-    releases : tuple of Release
-        The releases, first to last.
-    labels : tuple of str
-        What each is called, such as its week.
-    average : int
-        Over how many releases in a row averages are taken.
-    against : tuple of str or None
-        The group that others are compared with, its label under every grouping; None without groups.
+    ``labels`` are what each is called, such as its week, and ``average`` over how many in a row averages are taken.
+    ``against`` is the group that others are compared with, its label under every grouping; None without groups.
     """
 
     releases: tuple[ReleaseFields, ...]
@@ -135,22 +122,20 @@ class ReleaseSeries(ReadOnly, Printed):
         rows = list[FrozenDict[str, Any]]()
         seen: dict[tuple[str, ...], list[Value]] = {}
         for label, release in zip(self.labels, self.releases, strict=True):
-            values = values_of(release)
+            values, by = values_of(release), () if release.groups is None else release.groups.by
             for key, value in values.items():
                 before = seen.setdefault(key, [])
-                row: dict[str, Any] = {"period": label, **_named(release, key)}
+                row: dict[str, Any] = {"period": label, **dict(zip((*by, "output"), key, strict=True))}
                 row |= {"value": value.value, "error_95": value.error_95}
-                change = change_error = None
-                if before:
-                    change, change_error = value.value - before[-1].value, error_of_difference(value, before[-1])
-                exceeds = None if change is None or change_error is None else abs(change) > change_error
-                row |= {"change": change, "change_error_95": change_error, "exceeds_noise": exceeds}
-                for name, last in (("total", before), ("average", before[max(len(before) - self.average + 1, 0) :])):
-                    whole = value.total_with(last)
-                    parts = len(last) + 1 if name == "average" and value.divided_by is None else 1
+                last = before[-1] if before else None
+                row |= zip(("change", "change_error_95", "exceeds_noise"), _difference(value, last), strict=True)
+                for name, past in (("total", before), ("average", before[max(len(before) - self.average + 1, 0) :])):
+                    whole = value.total_with(past)
+                    parts = len(past) + 1 if name == "average" and value.divided_by is None else 1
                     row |= {name: whole.value / parts, f"{name}_error_95": whole.error_95 / parts}
                 if self.against is not None:
-                    row |= _compared(value, None if key[:-1] == self.against else values.get((*self.against, key[-1])))
+                    other = None if key[:-1] == self.against else values.get((*self.against, key[-1]))
+                    row |= zip(OF_GROUPS, _difference(value, other), strict=True)
                 before.append(value)
                 rows.append(FrozenDict(row))
         return tuple(rows)
@@ -241,7 +226,7 @@ def series(
     Parameters
     ----------
     releases : sequence of Release or path-like
-        The releases, first to last: the same query on other rows, as of one week after another.
+        At least two, first to last: the same query on other rows, as of one week after another.
     labels : sequence of str, optional
         What each is called; by default the name of its file, or that of its table.
     average : int, default 4
@@ -254,13 +239,6 @@ def series(
     -------
     ReleaseSeries
         With ``to_frame()``, ``plot()`` and ``history``.
-
-    Raises
-    ------
-    ParameterError
-        If they are fewer than two, or of different questions.
-    RecordError
-        If a file is no release.
 
     Examples
     --------
@@ -278,12 +256,7 @@ def series(
     given = listed(releases, "releases", 'releases or their files, such as ["week1.json", "week2.json"]')
     if len(given) < 2:
         raise ParameterError(f"releases has {len(given)}, expected at least two")
-    try:
-        window = whole_number(average)
-    except TypeError:
-        window = 0
-    if window < 1:
-        raise ParameterError(f"average is {shortened(repr(average))}, expected over how many releases, at least 1")
+    window = whole_at_least(average, "average", 1)
     read = [each if isinstance(each, Release) else _read(each) for each in given]
     names = [label_of(each, release) for each, release in zip(given, read, strict=True)]
     if labels is not None:
@@ -291,14 +264,8 @@ def series(
         if len(names) != len(read):
             raise ParameterError(f"labels has {len(names)} names for {len(read)} releases: give one for each")
     check_named_once(list(zip(names, read, strict=True)))
-    first = read[0]
     for name, release in zip(names[1:], read[1:], strict=True):
-        for what, theirs, ours in (
-            ("query", release.query.kind, first.query.kind),
-            ("outputs", release.query.labels, first.query.labels),
-            ("groupings", release.groups and release.groups.by, first.groups and first.groups.by),
-            ("values of states", _worths(release), _worths(first)),
-        ):
+        for (what, theirs), ours in zip(_question(release).items(), _question(read[0]).values(), strict=True):
             if theirs != ours:
                 raise ParameterError(
                     f"{name} has the {what} {shortened(repr(theirs))}, and {names[0]} {shortened(repr(ours))}: a "
@@ -307,13 +274,18 @@ def series(
     return ReleaseSeries(tuple(read), tuple(names), window, _reference(read, against))
 
 
-def _worths(release: ReleaseFields) -> Any:
-    """Return what states count as, where the query says it: sums of different ones, or in other units, do not add."""
+def _question(release: ReleaseFields) -> dict[str, Any]:
+    """Return what releases of a series share; sums of different values of states, or in other units, do not add."""
     asked = release.calibration.query or {}
     while isinstance(asked.get("query"), dict):
         asked = asked["query"]
     values = asked.get("values")
-    return None if values is None else f"{values} of {', '.join(release.theta.states)}"
+    return {
+        "query": release.query.kind,
+        "outputs": release.query.labels,
+        "groupings": release.groups and release.groups.by,
+        "values of states": None if values is None else f"{values} of {', '.join(release.theta.states)}",
+    }
 
 
 def _reference(releases: Sequence[ReleaseFields], against: Any) -> tuple[str, ...] | None:
@@ -334,14 +306,6 @@ def _reference(releases: Sequence[ReleaseFields], against: Any) -> tuple[str, ..
     return named
 
 
-def _compared(value: Value, with_other: Value | None) -> dict[str, Any]:
-    """Return how far a group is from another one in the same release; nothing where that has none."""
-    if with_other is None:
-        return dict.fromkeys(OF_GROUPS)
-    difference, error = value.value - with_other.value, error_of_difference(value, with_other)
-    return {"difference": difference, "difference_error_95": error, "differs": abs(difference) > error}
-
-
 def _read(path: Any) -> Release:
     if not isinstance(path, str | os.PathLike):
         raise ParameterError(f"releases has {shortened(repr(path))}, expected a release or its file")
@@ -354,8 +318,3 @@ def label_of(given: Any, release: ReleaseFields) -> str:
         return Path(display_path(given)).stem
     reading = release.data.reading
     return release.created[:10] if reading is None else Path(reading.source).stem
-
-
-def _named(release: ReleaseFields, key: tuple[str, ...]) -> dict[str, str]:
-    by = [] if release.groups is None else release.groups.by
-    return dict(zip((*by, "output"), key, strict=True))

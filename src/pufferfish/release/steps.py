@@ -8,6 +8,7 @@ counts that a stationary chain expects do exactly. A histogram, a chain and synt
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from pufferfish.queries import Switches, Transitions
 from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["chain_of_counts", "dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of"]
+__all__ = ["FromTransitions", "chain_of_counts", "fitted_chain", "nearest_balanced"]
 
 Array = NDArray[np.float64]
 
@@ -31,10 +32,41 @@ _BALANCED = 1e-9
 """How far, as a share of the total, a state may be entered more often than it is left."""
 
 
-def histogram_of(record: ReleaseFields) -> dict[str, float]:
-    """Return the share of records in each state."""
-    table = _table(record)
-    return _by_state(record, table.sum(axis=1) / table.sum())
+class FromTransitions:
+    """What follows from a release of transitions, for nothing but noisy counts and public numbers: it is free.
+
+    The nearest counts are taken that are not negative, add up to the number of steps, and enter each state as often as
+    they leave it. A ``QueryError`` of releases of other queries.
+    """
+
+    __slots__ = ()
+
+    def histogram(self: Any) -> dict[str, float]:
+        """Return the share of records in each state."""
+        table = _table(self)
+        return _by_state(self, table.sum(axis=1) / table.sum())
+
+    def chain(self: Any) -> MarkovChain:
+        """Return a fitted, stationary chain.
+
+        Half a step is added to each count, so that no transition is impossible because noise hid it. Noise for other
+        releases of the same records must not be calibrated to it alone: the chain says what the records are like, not
+        what an adversary may believe.
+        """
+        return fitted_chain(self)
+
+    def dwell_times(self: Any) -> dict[str, float]:
+        """Return how many records in a row each state lasts in the mean, under the fitted chain."""
+        return _by_state(self, 1 / (1 - np.diag(fitted_chain(self).transition_matrix)))
+
+    def switches(self: Any) -> float:
+        """Return how many steps change the state, also of a release of switches."""
+        if self.query.kind in Switches.kinds:
+            return min(max(float(round(_noisy_counts(self)[0])), 0.0), float(self.data.steps or 0))
+        table = _table(self)
+        total = float(table.sum())
+        # without the last digits, which only say where a search for the nearest table ended
+        return round(float(total - np.trace(table)), max(0, 8 - math.ceil(math.log10(max(total, 1.0)))))
 
 
 def fitted_chain(record: ReleaseFields) -> MarkovChain:
@@ -50,24 +82,6 @@ def chain_of_counts(counts: Array, total: int, states: Sequence[str]) -> MarkovC
 def _smoothed(table: Array, states: Sequence[str]) -> MarkovChain:
     table = table + _SMOOTHED
     return MarkovChain(table / table.sum(axis=1, keepdims=True), states=states)
-
-
-def dwell_times_of(record: ReleaseFields) -> dict[str, float]:
-    """Return how many records in a row each state lasts in the mean, under the fitted chain."""
-    return _by_state(record, 1 / (1 - np.diag(fitted_chain(record).transition_matrix)))
-
-
-def switches_of(record: ReleaseFields) -> float:
-    """Return how many steps change the state."""
-    if record.query.kind in Switches.kinds:
-        return min(max(float(round(_noisy_counts(record)[0])), 0.0), float(record.data.steps or 0))
-    table = _table(record)
-    return _settled(table.sum() - np.trace(table), float(table.sum()))
-
-
-def _settled(value: float, total: float) -> float:
-    """Return a number of steps without the last digits, which only say where a search for the nearest table ended."""
-    return round(float(value), max(0, 8 - math.ceil(math.log10(max(total, 1.0)))))
 
 
 def _table(record: ReleaseFields) -> Array:
@@ -91,20 +105,10 @@ def _noisy_counts(record: ReleaseFields) -> Array:
 
 
 def nearest_balanced(counts: Array, total: float) -> Array:
-    """Return the nearest table, in Euclidean distance, that is non-negative, balanced, and has a total.
+    """Return the nearest table (k, k), in Euclidean distance, that is non-negative, balanced, and has a total above 0.
 
-    Parameters
-    ----------
-    counts : (k, k) ndarray
-        Any numbers.
-    total : float
-        The sum wanted, above 0.
-
-    Returns
-    -------
-    (k, k) ndarray
-        max(counts − t − u_x + u_y, 0) for the t and u at which rows sum to what columns sum to, and all of it to the
-        total: Newton's method on the dual problem, which is concave and piecewise quadratic.
+    It is max(counts − t − u_x + u_y, 0) for the t and u at which rows sum to what columns sum to, and all of it to the
+    total: Newton's method on the dual problem, which is concave and piecewise quadratic.
 
     Examples
     --------
@@ -114,15 +118,12 @@ def nearest_balanced(counts: Array, total: float) -> Array:
     """
     k = len(counts)
     # one constraint for the total, one for each state but the first: the last one follows from the others
-    constraints = np.zeros((k, k * k))
+    states, constraints = np.arange(1, k), np.zeros((k, k, k))
     constraints[0] = 1.0
-    for x in range(1, k):
-        row = np.zeros((k, k))
-        row[x] += 1.0
-        row[:, x] -= 1.0
-        constraints[x] = row.ravel()
-    goal = np.zeros(k)
-    goal[0] = 1.0
+    constraints[states, states, :] += 1.0
+    constraints[states, :, states] -= 1.0
+    constraints = constraints.reshape(k, k * k)
+    goal = np.eye(k)[0]
     shares, multipliers = counts.ravel() / total, np.zeros(k)
 
     def evaluate(values: Array) -> tuple[Array, float]:

@@ -17,33 +17,36 @@ and what goes on from them, stand in one file, to be read side by side.
 """
 
 import hashlib
+import io
 import os
 import secrets
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import display_path, failing, file_digest
 from pufferfish._base.writing import Kind, check_lock, check_output, check_room, write_whole
+from pufferfish._core.numbers import laplace
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, warn
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.words import few_of_subjects
-from pufferfish.queries import LinearQuery, Query
-from pufferfish.release.cells import cells_of, table_of, warning_of_formulas
+from pufferfish.queries import Query
 from pufferfish.release.derive import place_in, with_values
+from pufferfish.release.draw import Cells
 from pufferfish.release.facts import LedgerRecord, SubjectsRecord, TableRecord
-from pufferfish.release.prepare import note_of
-from pufferfish.release.ready import Prepared, checked, inconsistent
-from pufferfish.release.record import RELEASE, columns_of, encoded
-from pufferfish.release.release import EachRelease, as_release, read_recorded
+from pufferfish.release.postprocessing import BySubject
+from pufferfish.release.prepare import Prepared, checked, inconsistent, note_of
+from pufferfish.release.record import RELEASE, columns_of, csv_of, encoded, warning_of_formulas
+from pufferfish.release.release import EachRelease, read_recorded
 from pufferfish.theta.model_class import Described
 
 __all__ = ["OutputFiles", "prepare_each", "release_each"]
@@ -78,30 +81,21 @@ def release_each(
     """Release a query's value for each subject of a table, with calibrated noise.
 
     Subjects are independent, so all values together have the ε of one. Every subject has the noise of the longest
-    chain. A query that is divided by the number of records is divided by that of the subject.
+    chain. A query that is divided by the number of records is divided by that of the subject. It is what
+    :func:`release` does of a table that is grouped by its subjects, with the values in a table beside the record.
 
     Parameters
     ----------
     data : Sequences
         The private data, read by :func:`read_sequences` with ``subject``. Who the subjects are, and how many records
         each has, is public, and stands in the table.
-    query : Query
-        What is asked of each subject; the query the noise was calibrated for.
-    calibration : Calibration
-        The noise, from the ``calibrate`` of a mechanism that composes, such as LeakagePropagation, on ``data.length``.
+    query, calibration, postprocess, warnings, ledger, accept
+        As for :func:`release`; the ledger gets one entry for all subjects.
     output : path-like
         The table of values, a name that ends in ``.parquet`` or ``.csv``; the record of what was promised goes into
         a file of the same name that ends in ``.json``. If the program is killed, the same call goes on from there.
-    postprocess : {"valid"}, optional
-        Make the values of each subject possible ones, as :func:`release` does.
-    warnings : sequence of str
-        Sentences to put into the record.
-    ledger : Ledger, optional
-        The budget: one entry for all of them.
     overwrite : bool, default False
         Whether the files of an earlier release for each subject may be replaced.
-    accept : str or collection of str, default ()
-        As for :func:`release`.
     for_spreadsheets : bool, default False
         Write a single quote before each name in a ``.csv`` table that a spreadsheet would take for a formula, such as
         one that begins with ``=``. Without it, such names are warned of.
@@ -113,10 +107,8 @@ def release_each(
 
     Raises
     ------
-    ReleaseRefused, BudgetExceeded, DataError, ParameterError
-        As for :func:`release`; nothing is spent.
     RecordError
-        If the files cannot be written, or are in the way.
+        If the files cannot be written, or are in the way; all else as for :func:`release`, and nothing is spent.
 
     Examples
     --------
@@ -133,31 +125,18 @@ def release_each(
     >>> table.columns, table["subject"].to_list(), table["records"].to_list()
     (['subject', 'records', 'output', 'value', 'error_95'], ['a', 'b'], [40, 20])
     """
-    ready = prepare_each(
-        data,
-        query,
-        calibration,
-        OutputFiles(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets),
-        postprocess=postprocess,
-        warnings=warnings,
-        ledger=ledger,
-        accept=accept,
-    )
+    files = OutputFiles(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets)
+    settings: Any = {"postprocess": postprocess, "warnings": warnings, "accept": accept}
+    ready = prepare_each(data, query, calibration, files, ledger=ledger, **settings)
     warn(text for text in ready.warnings if text not in warnings)
     return ready.finish()
 
 
 class OutputFiles:
-    """Where the table of values and its record go.
+    """Where the table of values and its record go; refused where something is in the way.
 
-    Parameters
-    ----------
-    output : path-like
-        The table.
-    overwrite : bool
-        Whether the files of an earlier release for each subject may be replaced.
-    for_spreadsheets : bool, default False
-        Whether names that are formulas to a spreadsheet are quoted.
+    ``overwrite``: the files of an earlier release for each subject may be replaced. ``for_spreadsheets``: names that
+    are formulas to a spreadsheet are quoted.
     """
 
     def __init__(self, output: str | os.PathLike[str], *, overwrite: bool, for_spreadsheets: bool = False) -> None:
@@ -201,10 +180,9 @@ class OutputFiles:
         """Keep out every other program that makes this release."""
         from filelock import FileLock, Timeout
 
-        path = self.lock
-        lock = FileLock(path)
-        check_lock(path, self.given)
-        with failing("cannot write", path):
+        check_lock(self.lock, self.given)
+        lock = FileLock(self.lock)
+        with failing("cannot write", self.lock):
             try:
                 lock.acquire(timeout=0)
             except Timeout:
@@ -220,9 +198,7 @@ class OutputFiles:
 
 def _is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
     """Whether a file is the table that one of these records names."""
-    if not Path(path).is_file():
-        return False
-    for record in records:
+    for record in records if Path(path).is_file() else ():
         with suppress(RecordError):
             table = read_recorded(EachRelease, record).table
             if table is not None and table.sha256 == file_digest(path):
@@ -266,29 +242,17 @@ def prepare_each(
         )
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
-    ready = checked(
-        data,
-        query,
-        calibration,
-        postprocess=postprocess,
-        warnings=warnings,
-        ledger=ledger,
-        accept=accept,
-        by_subject=True,
-        model=model,
-    )
-    calibration, linear = ready.calibration, ready.calibration.linear
-    assert isinstance(linear, LinearQuery)
-    subjects = cells_of(data, calibration, by_subject=True)
-    draw = subjects.sampler(calibration)
-    extra_warnings = few_of_subjects(calibration, linear, subjects.records.tolist())
-    if files.as_text and not files.for_spreadsheets:
-        extra_warnings += filter(None, [warning_of_formulas((*linear.labels, *(name for (name,) in subjects.names)))])
-    subjects_record = SubjectsRecord(secrets.token_hex(16), linear.divided_by is not None, None)
-    draft = as_release(EachRelease, ready.draft(extra_warnings, subjects=subjects_record))
+    checks_names = files.as_text and not files.for_spreadsheets
+    names = (*calibration.linear.labels, *sorted(set(data.names))) if checks_names else ()
+    subjects_record = SubjectsRecord(secrets.token_hex(16), False, None)
+    settings: Any = {"postprocess": postprocess, "warnings": warnings, "accept": accept, "model": model}
+    settings |= {"subjects": subjects_record, "names_warnings": list(filter(None, [warning_of_formulas(names)]))}
+    calibration, subjects, draft = checked(EachRelease, data, query, calibration, ledger=ledger, **settings)
+    linear, draw = calibration.linear, subjects.sampler(calibration)
+    numbered = draft.subjects or subjects_record
     try:
         place = None if ledger is None else place_in(ledger, None)
-        _finish_record(draft, place, calibration, _table_record(files, draft, b""))
+        _finish_record(files, draft, place, calibration, b"")
     except RecordError as error:
         raise inconsistent(error) from error
 
@@ -327,43 +291,69 @@ def prepare_each(
         # values that were drawn may have been seen: they are kept, however the program ended
         already_drawn = begun is not None and files.pending_table.exists()
         if begun is None or (entry is None and not already_drawn):
-            begun = replace(draft, subjects=replace(subjects_record, release=secrets.token_hex(16)), created=now())
+            begun = replace(draft, subjects=replace(numbered, release=secrets.token_hex(16)), created=now())
             values = len(subjects.names) * len(linear.labels)
             # the record twice, as it is replaced, a new ledger beside the old one, and the table
             check_room(files.record, 3 * len(encoded(begun)) + _ROOM_OF_VALUE * values, files.given)
-            _write_pending(files.pending_record, begun)
+            write_whole(files.pending_record, encoded(begun), None, overwrite=True)
         place, files.begun = None, True
         if ledger is None or entry is not None:
             begin()
         if ledger is not None:
-            entry = entry or _spend(files, ledger, begun, calibration, data, begin)
+            note = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
+            charge: Any = {"note": note_of(note, calibration.theta, ledger), "release": begun.release, "begin": begin}
+            try:
+                entry = entry or ledger.spend(calibration, data=data, **charge)
+            except PufferfishError:
+                with suppress(OSError):
+                    files.pending_record.unlink()  # nothing was spent, and nothing drawn
+                raise
             place = place_in(ledger, entry)
         if already_drawn:
             with failing("cannot read", files.pending_table):
                 content = files.pending_table.read_bytes()
         else:
-            table_file = files.table.name, files.for_spreadsheets
-            content = table_of(
-                subjects, draw(), linear.labels, calibration.unit_scale, draft.postprocessing, *table_file
-            )
+            content = table_of(files, begun, subjects, draw())
             write_whole(files.pending_table, content, None, overwrite=True)
-        record = _finish_record(begun, place, calibration, _table_record(files, begun, content))
-        _write_pending(files.pending_record, record)
+        record = _finish_record(files, begun, place, calibration, content)
+        write_whole(files.pending_record, encoded(record), None, overwrite=True)
         return record
 
     return Prepared(tuple(draft.warnings), plan, finish)
 
 
-def _table_record(files: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
-    rows = record.data.subjects * len(record.query.labels)
-    columns = columns_of(record.postprocessing is not None)
-    return TableRecord(files.table.name, columns, rows, hashlib.sha256(content).hexdigest())
+def table_of(files: OutputFiles, record: EachRelease, subjects: Cells, noisy: NDArray[np.int64]) -> bytes:
+    """Return the table of the noisy values as the content of its file."""
+    import polars as pl
+
+    labels, postprocessing = record.query.labels, record.postprocessing
+    values, count = subjects.values(noisy), len(subjects.names)
+    units = laplace.accuracy(record.calibration.unit_scale, 0.05)
+    error = subjects.values(np.full((count, 1), units, dtype=np.int64))
+    records = subjects.records if subjects.by is None else np.ones_like(subjects.records)
+    names = pl.Series([subject for (subject,) in subjects.names], dtype=pl.String)
+    columns: dict[str, Any] = {
+        "subject": names.gather(np.repeat(np.arange(count), len(labels))),
+        "records": np.repeat(subjects.records, len(labels)),
+        "output": list(labels) * count,
+        "value": (postprocessing.of(values, records) if isinstance(postprocessing, BySubject) else values).ravel(),
+        "noisy_value": values.ravel(),
+        "error_95": np.repeat(error, len(labels)),
+    }
+    frame = pl.DataFrame({column: columns[column] for column in columns_of(postprocessing is not None)})
+    if files.table.suffix.lower() != ".parquet":
+        return csv_of(frame, for_spreadsheets=files.for_spreadsheets)
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()
 
 
 def _finish_record(
-    record: EachRelease, place: LedgerRecord | None, calibration: Calibration, table: TableRecord
+    files: OutputFiles, record: EachRelease, place: LedgerRecord | None, calibration: Calibration, content: bytes
 ) -> EachRelease:
     """Return the record with its place in a ledger and its table, checked as a reader will."""
+    rows, columns = record.data.subjects * len(record.query.labels), columns_of(record.postprocessing is not None)
+    table = TableRecord(files.table.name, columns, rows, hashlib.sha256(content).hexdigest())
     subjects = None if record.subjects is None else replace(record.subjects, table=table)
     finished = with_values(replace(record, ledger=place, subjects=subjects), calibration)
     finished.check()
@@ -380,11 +370,8 @@ def _find_interrupted(files: OutputFiles, draft: EachRelease, ledger: Ledger | N
     record = read_recorded(EachRelease, files.pending_record)
     differing = next((name for name in _REQUEST if getattr(record, name) != getattr(draft, name)), None)
     if differing is not None:
-        raise _Interrupted(
-            files,
-            f"of {record.query.kind} at epsilon {record.epsilon:g}, and this one has another {differing}",
-            _FINISH_IT,
-        )
+        which = f"of {record.query.kind} at epsilon {record.epsilon:g}, and this one has another {differing}"
+        raise _Interrupted(files, which, _FINISH_IT)
     charged_here = record.ledger is None if ledger is None else _entry_booked(ledger, record) is not None
     if record.table is not None and not charged_here:
         charged_to = "to no ledger" if record.ledger is None else "to a ledger, which this one does not name"
@@ -413,29 +400,6 @@ def _entry_booked(ledger: Ledger | None, begun: EachRelease | None) -> Entry | N
     if ledger is None or begun is None:
         return None
     return next((entry for entry in ledger.entries if entry.release == begun.release), None)
-
-
-def _spend(
-    files: OutputFiles,
-    ledger: Ledger,
-    begun: EachRelease,
-    calibration: Calibration,
-    data: Sequences,
-    begin: Callable[[], object],
-) -> Entry:
-    """Charge the release to the ledger; where that is refused, its record is deleted."""
-    note = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
-    note = note_of(note, calibration.theta, ledger)
-    try:
-        return ledger.spend(calibration, data=data, note=note, release=begun.release, begin=begin)
-    except PufferfishError:
-        with suppress(OSError):
-            files.pending_record.unlink()  # nothing was spent, and nothing drawn
-        raise
-
-
-def _write_pending(path: Path, record: EachRelease) -> None:
-    write_whole(path, encoded(record), None, overwrite=True)
 
 
 def _publish(files: OutputFiles, record: EachRelease) -> EachRelease:

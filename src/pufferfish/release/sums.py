@@ -9,8 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pufferfish._base.checked import listed
+from pufferfish._base.view import frame_of_columns
 from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish.data.groups import in_order
+from pufferfish.errors import ParameterError, shortened
 from pufferfish.release.facts import GroupsRecord, strategy_of
 from pufferfish.release.record import ReleaseFields, frame_of
 
@@ -26,16 +29,8 @@ ALPHA = 0.05
 class Value:
     """One released value: ``units`` · ``unit`` / ``divided_by``, with noise that is a sum of variables of some scales.
 
-    Parameters
-    ----------
-    units : float
-        The noisy value in whole units, before it is divided.
-    unit : float
-        What a unit is worth.
-    divided_by : int or None
-        The records that a share or a mean is of; None for counts and sums.
-    scales : tuple of float
-        Scales of the discrete Laplace variables whose sum is its error, in units.
+    ``units`` is the noisy value in whole units, before it is divided, ``divided_by`` the records that a share or a mean
+    is of, None for counts and sums, and ``scales`` those of the discrete Laplace variables, in units.
     """
 
     units: float
@@ -74,12 +69,12 @@ def values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
     scale = noise.one_scale
     taken = [(scale,)] * outputs if strategy is None else strategy.taken(scale)
     cells = [()] if release.groups is None else [tuple(cell) for cell in release.groups.cells]
-    divided: list[int | None] = [query.divided_by] * len(cells)
-    if release.groups is not None and release.groups.divided_by is not None:
-        divided = list(release.groups.divided_by)
+    groups = release.groups
+    divided = None if groups is None else groups.divided_by
+    divisors: Sequence[int | None] = [query.divided_by] * len(cells) if divided is None else divided
     unit = noise.unit * (query.divided_by or 1)  # that of a count, whatever it is divided by
     values: dict[tuple[str, ...], Value] = {}
-    for c, (cell, records) in enumerate(zip(cells, divided, strict=True)):
+    for c, (cell, records) in enumerate(zip(cells, divisors, strict=True)):
         for o, label in enumerate(query.labels):
             noisy = release.noisy_values[c * outputs + o]
             values[*map(str, cell), label] = Value(noisy * (records or 1) / unit, unit, records, taken[o])
@@ -154,3 +149,38 @@ def frame_with_totals(release: ReleaseFields) -> "pl.DataFrame":
     text = frame.with_columns(pl.col(groups.by).cast(pl.String))
     schema = {name: kind for name, kind in text.schema.items() if name != "noisy_value"}
     return pl.concat([text, pl.DataFrame(below, schema=schema)], how="diagonal")
+
+
+def totals(release: Any, by: Sequence[str], *, into: str = "polars") -> Any:
+    """Return the values of wider groups, each of which holds whole groups of a release.
+
+    They add up: a number is the sum of those of its groups, also after they were made possible ones, and a share or
+    mean is theirs, weighed by their records. The noise of groups is independent, and the error is by the exact law of
+    its sum; it is that of the noisy values. Nothing is read, and nothing is spent.
+
+    Parameters
+    ----------
+    release : Release
+        A release by groups; a ``ParameterError`` if it has none.
+    by : sequence of str
+        Some of its groupings.
+    into : {"polars", "pandas", "pyarrow"}, default "polars"
+        The library whose table it is.
+
+    Returns
+    -------
+    DataFrame
+        A row for each group and output, with the groupings, ``output``, ``records``, ``value`` and ``error_95``.
+    """
+    if not isinstance(release, ReleaseFields):
+        raise ParameterError(f"release is {shortened(repr(release))}, expected a Release")
+    if release.groups is None:
+        raise ParameterError("the release has no groups: there is nothing to add up")
+    names = [str(name) for name in listed(by, "by", 'groupings of the release, such as ["region"]')]
+    if not set(names) <= set(release.groups.by) or len(set(names)) < len(names):
+        raise ParameterError(f"by is {names!r}, expected some of {', '.join(release.groups.by)}, each once")
+    rows = [(*total.cell, *total[1:]) for total in totals_of(release, names)]
+    heads = (*names, "output", "records", "value", "error_95")
+    columns = dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
+    types: dict[str, type] = {**dict.fromkeys(names, str), "output": str, "records": int, "value": float}
+    return frame_of_columns(columns, types | {"error_95": float}, into)

@@ -1,12 +1,21 @@
 """What was found when a release was checked: what holds, what does not, and what nobody can check from its record."""
 
+import os
 from collections.abc import Sequence
+from textwrap import wrap
+from typing import Any
 
+import msgspec
+
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, Shown, View
-from pufferfish.errors import printable
+from pufferfish._base.writing import read_file
+from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.release.record import AnyRelease, any_release_in, encoded
 
-__all__ = ["Finding", "Verification", "fails", "holds", "not_in", "unchecked"]
+__all__ = ["Finding", "Verification", "verify_together"]
 
 _WIDTH = 100
 
@@ -14,18 +23,10 @@ _WIDTH = 100
 class Finding(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """One thing that was checked.
 
-    Parameters
-    ----------
-    what : str
-        What it is about.
-    holds : bool or None
-        Whether it holds; None where it could not be checked.
-    says : str
-        What was computed again, what is wrong, or why it could not be checked.
-    fields : list of str
-        Fields of the record, with dots between names, that it is about.
-    absent : bool, default False
-        Whether all that does not hold is that the release is not in what it was compared with, as it says itself.
+    ``what`` it is about; whether it ``holds``, None where it could not be checked; and what it ``says``: what was
+    computed again, what is wrong, or why it could not be checked. ``fields`` are those of the record that it is about,
+    with dots between names. ``absent``: all that does not hold is that the release is not in what it was compared with,
+    as it says itself.
     """
 
     what: str
@@ -43,15 +44,7 @@ class Finding(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True):
-    """All findings about a release; ``print`` shows them on one screen.
-
-    Parameters
-    ----------
-    subject : str
-        The release in one line.
-    findings : list of Finding
-        In the order in which they were looked at.
-    """
+    """All findings about a release, the ``subject``, in the order in which they were looked at; it prints as text."""
 
     subject: str
     findings: list[Finding]
@@ -96,7 +89,8 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         for finding in rows:
             word = finding.word if finding.holds is not False else finding.word.upper()
             head = f"{word:13}  {finding.what:{width}}  "
-            first, *more = _wrapped(printable(finding.says), _WIDTH - 15)
+            says = printable(finding.says)
+            first, *more = wrap(says, _WIDTH - 15, break_long_words=False, break_on_hyphens=False) or [""]
             lines += [head + first, *(" " * len(head) + line for line in more)]
         return "\n".join([*lines, self.verdict])
 
@@ -116,17 +110,6 @@ PROOF = "proof"
 """The finding about the proof of the noise."""
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most this width; a longer word has a line of its own."""
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return lines
-
-
 def holds(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
     """Return that something holds."""
     return Finding(what, True, says, list(fields))
@@ -137,11 +120,91 @@ def fails(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
     return Finding(what, False, says, list(fields))
 
 
-def not_in(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
-    """Return that a release is not in what it was compared with, and that it does not say that it is."""
-    return Finding(what, False, says, list(fields), absent=True)
-
-
 def unchecked(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
     """Return that something could not be checked."""
     return Finding(what, None, says, list(fields))
+
+
+# -- Whether several releases can all be of one history of their ledger ----------------------------------------------
+#
+# A record names the digest of the ledger's entry before its own (``ledger.previous``), and a ledger has one entry after
+# each: so two different releases with the same one show that the ledger was copied.
+
+_FIELDS = ("ledger.previous",)
+
+
+def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> Finding:
+    """Check that no two of several releases follow the same entry of a ledger.
+
+    Two do where an old copy of a ledger is put back and used again, or where two copies are used: what is spent then
+    does not count both releases. :func:`verify` looks at one record, and cannot see it. It shows only where the first
+    release after the copy is at hand from both sides. One release under two names is no such case.
+
+    Parameters
+    ----------
+    releases : sequence of Release, EachRelease, MeasurementRelease or path-like
+        The releases, or their files. Whether each of them holds is not looked at: ask :func:`verify`.
+
+    Returns
+    -------
+    Finding
+        Whether it ``holds``, None where fewer than two releases were charged to a ledger, and what it ``says``, which
+        names releases that follow the same entry.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    >>> data = pf.read_sequences(pl.DataFrame({"state": ["rest", "active"] * 50}), "state")
+    >>> bound = pf.LeakagePropagation(chain, data.length)
+    >>> ledger, noise = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Count("active"), epsilon=0.5)
+    >>> releases = [pf.release(data, pf.Count("active"), noise, ledger=ledger) for _ in range(2)]
+    >>> pf.verify_together(releases).holds
+    True
+    """
+    items = listed(releases, "releases", 'releases or their files, such as ["first.json", "second.json"]')
+    return one_history([_named(release, place) for place, release in enumerate(items, start=1)])
+
+
+def check_named_once(releases: Sequence[tuple[str, Any]]) -> None:
+    """Refuse a release that is named twice: its noise would be taken for that of two."""
+    known: dict[bytes, str] = {}
+    for name, release in releases:
+        content = msgspec.json.encode(release)
+        if content in known:
+            raise ParameterError(f"{name} is the same release as {known[content]}: name each once")
+        known[content] = name
+
+
+def one_history(releases: Sequence[tuple[str, AnyRelease]]) -> Finding:
+    """Return whether no two of some releases, each with its name in words, follow the same entry of a ledger."""
+    # for each predecessor the different releases after it, each under the first of its names
+    following: dict[str, dict[bytes, str]] = {}
+    for name, release in releases:
+        if release.ledger is not None:
+            contents = following.setdefault(release.ledger.previous, {})
+            contents.setdefault(encoded(release), f"{name} (entry {release.ledger.entry})")
+    forks = [list(names.values()) for names in following.values() if len(names) > 1]
+    if forks:
+        says = (
+            f"{', '.join(names[:-1])} and {names[-1]} follow the same entry of a ledger, and only one can: an old copy "
+            "of the ledger was put back, or two copies of it were used, or one record copies the place of another; "
+            f"what is spent does not count {'both' if len(names) == 2 else 'all of them'}"
+            for names in forks
+        )
+        return fails("ledger", "; ".join(says), _FIELDS)
+    if len(following) < 2:
+        says = "fewer than two different releases name an entry of a ledger: there is nothing to compare"
+        return unchecked("ledger", says, _FIELDS)
+    return holds("ledger", f"no two of these {len(following)} releases follow the same entry of a ledger", _FIELDS)
+
+
+def _named(release: Any, place: int) -> tuple[str, AnyRelease]:
+    """Return a release with its name in words, read from its file if it is a path."""
+    if isinstance(release, AnyRelease):
+        return f"release {place}", release
+    if not isinstance(release, str | os.PathLike):
+        raise ParameterError(f"releases[{place - 1}] is {shortened(repr(release))}, expected a release or its file")
+    name = display_path(release)
+    return name, any_release_in(read_file(release), name)

@@ -20,21 +20,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from pufferfish._base.durations import is_moment
-from pufferfish._base.reading import decode_record, display_path
+from pufferfish._base.reading import display_path
 from pufferfish._base.words import at_most, number
 from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
-from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import (
-    DataError,
-    NotApplicableError,
-    ParameterError,
-    PufferfishError,
-    RecordError,
-    shortened,
-)
+from pufferfish.errors import DataError, NotApplicableError, ParameterError, PufferfishError, RecordError, shortened
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import bound_of
@@ -43,45 +35,35 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import BROKEN, differences, rules_on_place
-from pufferfish.release.derive import data_record, promised
-from pufferfish.release.facts import GroupsRecord, LedgerRecord, TableRecord
+from pufferfish.release.derive import data_record, groups_record, promised, words_of_measurement
+from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
-from pufferfish.release.prepare import check_fit, check_proof, check_units, is_note_of
+from pufferfish.release.prepare import check_proof, check_units, is_note_of
 from pufferfish.release.record import (
-    FORMAT,
-    VERSION,
     MeasurementFields,
     ReleaseFields,
     calibration_again,
     function_of_user,
     read_table,
+    release_in,
 )
 from pufferfish.release.show.text import division, record_named
-from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
-from pufferfish.release.words import words_of_measurement
+from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, unchecked
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import NEVER_CHECKED, ThetaRecord
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "ledger_findings",
-    "model_findings",
-    "release_in",
-    "table_findings",
-    "values_findings",
-    "verify",
-    "verify_measurement",
-]
+__all__ = ["ledger_findings", "values_findings", "verify", "verify_measurement"]
 
 # -- What a release is compared with ---------------------------------------------------------------------------------
 
-_READ = tuple(
+_READ = [
     f"data.{name}"
     for name in (
         *("base", "rows", "observed", "subjects", "chains", "records", "steps", "usual_step", "clock_changes"),
         *("longest_chain", "lengths", "places"),
     )
-)
+]
 _LENGTHS = ("assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
@@ -108,10 +90,8 @@ def model_findings(record: ReleaseFields, model: Any, ledger: Ledger | None = No
         )
         yield unchecked("Θ", says, ["theta"])
     elif named:
-        booked = record.ledger is not None and ledger is None
-        later = (
-            "; if Θ was changed after this release (pufferfish ledger change), name the ledger too" if booked else ""
-        )
+        later = "; if Θ was changed after this release (pufferfish ledger change), name the ledger too"
+        later = later if record.ledger is not None and ledger is None else ""
         yield fails("Θ", f"it differs from the model's in {', '.join(named)}{later}", ["theta"])
     else:
         yield holds("Θ", f"it is the model's, to the last digit ({theirs.origin})", ["theta"])
@@ -139,9 +119,8 @@ def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
         return
     ledger_file = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     if booked is None:
-        yield not_in(
-            "ledger", "the release was made without a ledger, and says so: no ledger can vouch for it", ["ledger"]
-        )
+        says = "the release was made without a ledger, and says so: no ledger can vouch for it"
+        yield Finding("ledger", False, says, ["ledger"], absent=True)
         return
     wrong = f"the record names entry {booked.entry}, and the ledger has {len(ledger_file.entries)}"
     if 1 <= booked.entry <= len(ledger_file.entries):
@@ -154,22 +133,18 @@ def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
             yield holds("ledger", says, ["ledger"])
             return
         wrong = f"entry {booked.entry} of the ledger says {'; '.join(differs)}"
-    known = [
-        entry.number for entry in ledger_file.entries if not any(_entry_differences(record, booked, ledger_file, entry))
-    ]
-    where = (
-        f"it is entry {known[0]} of this ledger"
-        if known
-        else "no entry of this ledger is of this release: it may be another table's, or an earlier state of it"
-    )
+    known = (e.number for e in ledger_file.entries if not any(_entry_differences(record, booked, ledger_file, e)))
+    number_here = next(known, None)
+    where = "no entry of this ledger is of this release: it may be another table's, or an earlier state of it"
+    where = where if number_here is None else f"it is entry {number_here} of this ledger"
     yield fails("ledger", f"{wrong}; {where}", ["ledger"])
 
 
 def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
     bound = ledger_file.bound_at(entry.number)
-    pairs = bound.secrets
-    about = bound.protection, None if pairs is None else [(str(a), str(b)) for a, b in pairs]
+    about = bound.protection, None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
+    scale = str(Fraction(record.calibration.unit_scale))
     rules = [
         (entry.epsilon == record.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
@@ -180,9 +155,8 @@ def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file:
         (bound.theta.origin == booked.theta_origin, f"Θ: {bound.theta.origin}"),
         (about == (booked.protection, booked.secrets), "what is spent of something else"),
         (entry.created <= record.created or record.subjects is not None, f"a release after {entry.created}"),
+        (entry.scale == scale, f"noise of scale {entry.scale} in units"),
     ]
-    scale = str(Fraction(record.calibration.unit_scale))
-    rules.append((entry.scale == scale, f"noise of scale {entry.scale} in units"))
     if entry.windows is not None:
         charged = sum(stop - start for chain_windows in entry.windows for start, stop in chain_windows or ())
         rules.append((charged >= record.data.records, f"{charged} steps, and the release reads {record.data.records}"))
@@ -218,28 +192,20 @@ def _compared(record: ReleaseFields, base: Base | RowsBase, data: Sequences | Ro
         derived_data = data_record(data, calibration_again(record))
     except BROKEN as error:
         return fails("table", f"the noise is not for such a table: {error}", _READ)
-    name = data.base.source
-    named = "" if name == base.source else f"; it is {name!r}, and the record names {base.source!r}"
+    source = data.base.source
+    named = "" if source == base.source else f"; it is {source!r}, and the record names {base.source!r}"
     base_read: Any = dataclasses.replace(data.base, source=base.source)
-    data_read = replace(derived_data, **{"base" if derived_data.rows is None else "rows": base_read})
-    differs = [
-        field for field in data_read.__struct_fields__ if getattr(data_read, field) != getattr(record.data, field)
-    ]
-    stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
-    if record.groups is not None and not differs and not _same_groups(record.groups, data.groups):
-        stated = "other groups, or other numbers of records or steps in them"
+    read = replace(derived_data, **{"base" if derived_data.rows is None else "rows": base_read})
+    differs = [name for name in read.__struct_fields__ if getattr(read, name) != getattr(record.data, name)]
+    stated = "; ".join(f"{name} {shortened(repr(getattr(record.data, name)))}" for name in differs)
+    if record.groups is not None and not differs:
+        groups = None if data.groups is None else groups_record(data.groups, record.data)
+        if any(getattr(groups, name, None) != getattr(record.groups, name) for name in ("cells", "records", "steps")):
+            stated = "other groups, or other numbers of records or steps in them"
     if stated:
         return fails("table", f"the table differs from the record, which says: {stated}{named}", _READ)
-    has = f"{data_read.subjects:,} rows" if isinstance(data, Rows) else f"{data_read.records:,} records and lengths"
+    has = f"{read.subjects:,} rows" if isinstance(data, Rows) else f"{read.records:,} records and lengths"
     return holds("table", f"it was read again, and has the record's {has}{named}", _READ)
-
-
-def _same_groups(stated: GroupsRecord, groups: Groups | None) -> bool:
-    """Whether a record says the groups of a table, and how many records of each; and how many steps lead to them."""
-    if groups is None or [tuple(cell) for cell in stated.cells] != list(groups.cells):
-        return False
-    steps = None if stated.steps is None or groups.steps is None else groups.steps.sum(axis=(1, 2)).tolist()
-    return stated.records == list(groups.records) and stated.steps == steps
 
 
 def _readings(
@@ -308,23 +274,14 @@ def values_findings(
         yield fails("values", f"in {table.name}: {'; '.join(wrong)}")
     else:
         yield holds("values", f"the digest of {table.name} fits; its values follow from its noisy ones")
-    yield unchecked(
-        "subjects",
-        "who they are, and how many records each has",
-        ["subjects.release", "subjects.table.sha256", "subjects.table.name"],
-    )
+    named = ["subjects.release", "subjects.table.sha256", "subjects.table.name"]
+    yield unchecked("subjects", "who they are, and how many records each has", named)
 
 
 def _wrong_in_table(record: ReleaseFields, table: TableRecord, frame: Any) -> list[str]:
     """Say what does not follow from something else in the table."""
-    query, outputs, postprocessing, base = (
-        record.query,
-        len(record.query.labels),
-        record.postprocessing,
-        record.data.base,
-    )
+    labels, outputs, postprocessing = record.query.labels, len(record.query.labels), record.postprocessing
     divided = record.subjects is not None and record.subjects.divided_by_records
-    cut = base is not None and base.gaps == "independent"  # then a subject has the records of several chains
     wrong_columns = list(_columns_that_differ(table, frame))
     if wrong_columns:
         return wrong_columns
@@ -336,20 +293,18 @@ def _wrong_in_table(record: ReleaseFields, table: TableRecord, frame: Any) -> li
     error: Any = record.accuracy_95.each / divisors
     errors: Any = frame["error_95"].to_numpy().reshape(-1, outputs)
     values = frame["value"].to_numpy().reshape(-1, outputs)
+    most = max(n for _, n, _ in record.data.lengths)
+    names, known = frame["output"].to_list(), list(labels) * len(subjects)
+    # a table for spreadsheets has a quote before what would be a formula
+    same = len(names) == len(known) and all(name in (a, f"'{a}") for name, a in zip(names, known, strict=True))
     rules = [
         (len(records) == record.data.subjects, f"{len(records)} subjects"),
         (int(records.sum()) == record.data.records, f"{int(records.sum())} records"),
         (records.min() >= 1 and (blocks == records[:, None]).all(), "subjects without a number of records"),
-        (
-            cut or records.max() == max(n for _, n, _ in record.data.lengths),
-            "a subject with other records than any chain",
-        ),
+        (record.data.cut or records.max() == most, "a subject with other records than any chain"),
         (frame["subject"].to_list() == [name for name in subjects for _ in range(outputs)], "rows of other subjects"),
         (len(set(subjects)) == len(subjects) and None not in subjects, "a subject twice"),
-        (
-            _outputs_match(frame["output"].to_list(), list(query.labels) * len(subjects)),
-            "other outputs than the query's",
-        ),
+        (same, "other outputs than the query's"),
         (np.allclose(steps, np.rint(steps), rtol=1e-9, atol=1e-6), "noisy values that are no whole numbers of units"),
         (np.allclose(errors, error[:, None], rtol=1e-9), "other errors"),
     ]
@@ -357,12 +312,6 @@ def _wrong_in_table(record: ReleaseFields, table: TableRecord, frame: Any) -> li
         possible = postprocessing.of(noisy, np.ones_like(records) if divided else records)
         rules.append((np.allclose(values, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
     return [problem for ok, problem in rules if not ok]
-
-
-def _outputs_match(names: list[str], labels: list[str]) -> bool:
-    """Whether outputs have their labels; a table for spreadsheets has a quote before what would be a formula."""
-    same = [name in (label, f"'{label}") for name, label in zip(names, labels, strict=False)]
-    return len(names) == len(labels) and all(same)
 
 
 def _columns_that_differ(table: TableRecord, frame: Any) -> Iterator[str]:
@@ -413,12 +362,8 @@ def verify(
     Returns
     -------
     Verification
-        What holds, what does not, and what could not be checked.
-
-    Raises
-    ------
-    RecordError
-        If the file is no release, or the model, ledger or table cannot be read.
+        What holds, what does not, and what could not be checked. A ``RecordError`` if the file is no release, or the
+        model, ledger or table cannot be read.
 
     Examples
     --------
@@ -443,21 +388,9 @@ def verify(
     findings += model_findings(record, model, opened)
     findings += ledger_findings(record, opened)
     findings += table_findings(record, table, opened)
-    return Verification(_in_one_line(record), findings)
-
-
-def release_in(content: bytes, source: str) -> ReleaseFields:
-    """Return a release from the content of a file, which messages call ``source``.
-
-    Whether it contradicts itself is not looked at.
-    """
-    return decode_record(content, source, ReleaseFields, format_=FORMAT, version=VERSION, complete=True)
-
-
-def _in_one_line(record: ReleaseFields) -> str:
-    for_each = f" for each of {record.data.subjects:,} subjects" if record.subjects is not None else ""
+    for_each = "" if record.subjects is None else f" for each of {record.data.subjects:,} subjects"
     noise = f"{record.mechanism.title}, ε = {at_most(record.epsilon)}"
-    return f"{record.query.kind}{for_each}, {noise}, made {record.created[:19]}"
+    return Verification(f"{record.query.kind}{for_each}, {noise}, made {record.created[:19]}", findings)
 
 
 _PARTS = {"query": "query", "noise": "noise", "calibration": "noise"}
@@ -483,26 +416,20 @@ def _record_findings(record: ReleaseFields) -> Iterator[Finding]:
             yield holds(part, says.format(scale=scale))
     if all(part == "words" for part, _ in wrong):  # else it is not known which noise to prove something about
         yield from _proof_findings(record)
-    yield unchecked(
-        "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
-    )
+    drawn = "that noise was drawn from this law, once, and added to the exact value"
+    yield unchecked("noise drawn", drawn, ["noisy_values"])
     origin = "when, by whom and with which software it was made, and what it warned of"
     yield unchecked("origin", origin, ["created", "software", "warnings"])
 
 
 def _proof_findings(record: ReleaseFields) -> Iterator[Finding]:
     """Yield whether the mechanism proves again that this noise is enough for the records that were read."""
-    try:
-        function = function_of_user(record)
-        if function:
-            stated = f"{function} is a function of the user's, which no file holds"
-            yield unchecked(PROOF, stated, ["mechanism", "noise", "calibration", "query", "data"])
-            return
-        calibration = calibration_again(record)
-        check_fit(record.data, calibration)
-    except BROKEN as error:
-        yield fails(PROOF, f"the noise cannot be calibrated from what the record says: {error}")
+    function = function_of_user(record)
+    if function:
+        stated = f"{function} is a function of the user's, which no file holds"
+        yield unchecked(PROOF, stated, ["mechanism", "noise", "calibration", "query", "data"])
         return
+    calibration = calibration_again(record)  # the same was made, and held against the data, to derive what follows
     size = "a table of as many rows as that" if calibration.theta.networks else "chains as long as those"
     yield holds("lengths", f"the noise is for {size} of the data")
     yield from _leakage_findings(record, calibration)
@@ -571,9 +498,8 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
         where = "" if stated.node is None else f"{record_named(stated.node)}: "
         return holds("witness", f"{where}what decides, and what tells it, found again")
     numbers = [sorted(_numbers(part)) for part in (old, new)]
-    elsewhere = any(
-        old.get(name) != new.get(name) for name in proved.where
-    )  # a tie is of another record, pair or quilt
+    # a tie is of another record, pair or quilt
+    elsewhere = any(old.get(name) != new.get(name) for name in proved.where)
     if elsewhere and len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
         says = f"the proof finds record {new.get('node')}, which leaks as much: a tie, if what the file names is one"
         return unchecked("witness", says, ["mechanism.witness"])
@@ -601,14 +527,10 @@ def _numbers(value: Any) -> list[float]:
 
 
 def verify_measurement(record: MeasurementFields) -> float:
-    """Compute again what the record-level loss of a measurement leaks, and return it, in nats."""
+    """Return what the record-level loss of a measurement leaks, in nats; a ``RecordError`` if it contradicts itself."""
     try:
-        bound = bound_of(
-            record.mechanism,
-            record.theta.theta(),
-            [ChainLength(*steps_and_records) for steps_and_records in record.length],
-            record.settings,
-        )
+        length = [ChainLength(*steps_and_records) for steps_and_records in record.length]
+        bound = bound_of(record.mechanism, record.theta.theta(), length, record.settings)
         epsilon = as_epsilon(record.epsilon)
         leakage = bound.leakage(record.record_loss, enough=epsilon)
     except (PufferfishError, ValueError, TypeError, OverflowError) as error:

@@ -114,9 +114,8 @@ def test_no_noise_is_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, more: 
 
         return draw
 
-    monkeypatch.setattr(sys.modules["pufferfish.release.release"], "discrete_laplace_noise", ready)
-    monkeypatch.setattr(sys.modules["pufferfish.release.cells"], "discrete_laplace_noise", ready)
-    monkeypatch.setattr(sys.modules["pufferfish.release.cells"], "noise_in_bulk", ready)
+    monkeypatch.setattr(sys.modules["pufferfish.release.draw"], "discrete_laplace_noise", ready)
+    monkeypatch.setattr(sys.modules["pufferfish.release.draw"], "noise_in_bulk", ready)
     asked = command(
         folder, "--epsilon", 1, "--output", folder / ("v.csv" if "--each-subject" in more else "v.json"), *more
     )

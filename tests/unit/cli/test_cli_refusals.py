@@ -145,7 +145,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
     tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[object] = []
-    module = sys.modules["pufferfish.release.release"]  # the attribute of that name is the function
+    module = sys.modules["pufferfish.release.draw"]
     monkeypatch.setattr(module, "discrete_laplace_noise", lambda *a, **k: drawn.append(a))
     release = ["release", private, *READING, "--model", model, "--epsilon", 1]
     refused(*release, "--output", tmp_path, says=["it is a folder"])

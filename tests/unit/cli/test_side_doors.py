@@ -127,10 +127,7 @@ def failing(*_: Any, **__: Any) -> Any:
 
 def test_tracebacks_with_variables_have_no_exact_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As pytest --showlocals and error trackers print them, whatever breaks off while exact values are about."""
-    module, cells = (
-        importlib.import_module("pufferfish.release.release"),
-        importlib.import_module("pufferfish.release.cells"),
-    )
+    drawing = importlib.import_module("pufferfish.release.draw")
     query = pf.Histogram(relative=False)
     data = pf.read_sequences(planted(), "activity", subject="id")
     groups = pf.read_sequences(planted(), "activity", subject="id", by=["sex"])
@@ -147,8 +144,8 @@ def test_tracebacks_with_variables_have_no_exact_value(tmp_path: Path, monkeypat
         return draw
 
     for made in (refusing, broken):
-        monkeypatch.setattr(module, "discrete_laplace_noise", made)
-        monkeypatch.setattr(cells, "noise_in_bulk", made)
+        monkeypatch.setattr(drawing, "discrete_laplace_noise", made)
+        monkeypatch.setattr(drawing, "noise_in_bulk", made)
         for work in (
             lambda: pf.release(data, query, noise),
             lambda: pf.release(groups, query, noise),

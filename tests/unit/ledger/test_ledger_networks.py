@@ -19,7 +19,7 @@ from pufferfish.errors import BudgetExceeded, ParameterError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
 COUNT = pf.Subset(pf.Count("yes"), ["a", "b"])
-RELEASE = importlib.import_module("pufferfish.release.release")
+RELEASE = importlib.import_module("pufferfish.release.draw")
 JUMP = 1 - np.eye(2)
 
 # Exact sums

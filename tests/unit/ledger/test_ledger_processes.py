@@ -66,7 +66,7 @@ KILLED = {
 KILLED_LATER = {
     "when the name is taken": "importlib.import_module('pufferfish._base.writing')._flush_folder = die",
     "before noise is drawn": (
-        "importlib.import_module('pufferfish.release.release').discrete_laplace_noise = lambda *_, **__: die"
+        "importlib.import_module('pufferfish.release.draw').discrete_laplace_noise = lambda *_, **__: die"
     ),
     "before the release is written": "pf.Release.to_json = die",
 }

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import pufferfish as pf
 from pufferfish.cli import main
-from pufferfish.release.notebook import notebook_of
+from pufferfish.release.again import notebook_of
 from release_cases import NETWORK, STATES, TABLE, THREE
 
 N = 120

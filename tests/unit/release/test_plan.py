@@ -18,8 +18,8 @@ def test_a_plan_says_what_the_release_then_says(monkeypatch: pytest.MonkeyPatch)
     noise = bound.calibrate(pf.Histogram(), 0.5)
     ledger = pf.Ledger(bound, 2.0, base=data)
     with monkeypatch.context() as nothing_is_drawn:
-        releasing = sys.modules["pufferfish.release.release"]
-        nothing_is_drawn.setattr(releasing, "sampler", lambda *_: lambda: pytest.fail("noise is drawn"))
+        cells = sys.modules["pufferfish.release.draw"].Cells
+        nothing_is_drawn.setattr(cells, "sampler", lambda *_: lambda: pytest.fail("noise is drawn"))
         planned = pf.plan(data, pf.Histogram(), noise, ledger=ledger)
     assert ledger.spent == 0
     assert not ledger.entries

@@ -24,7 +24,7 @@ from pufferfish.release import project_to_simplex
 STATES = ["rest", "walk", "run"]
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], states=STATES)
 EACH = importlib.import_module("pufferfish.release.store")
-CELLS = importlib.import_module("pufferfish.release.cells")
+CELLS = importlib.import_module("pufferfish.release.draw")
 SIZES = {"zoe": 30, "ann": 7, "bob 'x', \"y\"": 12, "é": 1}
 
 
@@ -232,7 +232,7 @@ pf.release_each(data, pf.Histogram(), noise, folder / "v.csv", ledger=ledger)
 KILLED = {
     "before it is booked": "importlib.import_module('pufferfish.ledger.file').BookFile.write = die",
     "when it is booked": "importlib.import_module('pufferfish._base.writing')._flush_folder = die",
-    "before noise is drawn": "importlib.import_module('pufferfish.release.cells').noise_in_bulk = lambda *_, **__: die",
+    "before noise is drawn": "importlib.import_module('pufferfish.release.draw').noise_in_bulk = lambda *_, **__: die",
     "when noise is drawn": "each.table_of = die",
     "in the middle of the table": (
         "real = each.write_whole\n"

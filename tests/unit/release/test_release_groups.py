@@ -15,7 +15,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
-from pufferfish.release import cells
+from pufferfish.release import draw as drawing
 from pufferfish.release.check import differences
 from record_rules import contradictions
 from release_cases import end_searches_soon
@@ -203,8 +203,8 @@ def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_
             return lambda: list(values)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cells, "discrete_laplace_noise", no_noise)
-            draw = cells.cells_of(DATA, noise).sampler(noise)
+            patch.setattr(drawing, "discrete_laplace_noise", no_noise)
+            draw = drawing.cells_of(DATA, noise).sampler(noise)
         assert draw().tolist() == exact.tolist()
         assert [scale for scale, *_ in drawn] == pytest.approx(noise.strategy.scales(noise.unit_scale), rel=1e-12)
         assert {rest for _, *rest in map(tuple, drawn) for rest in [tuple(rest)]} == {(1, 48)}
@@ -349,7 +349,7 @@ def test_what_has_no_groups_is_refused(tmp_path, monkeypatch):
     release(data, pf.Marginals())
     with pytest.raises(ParameterError, match="how many cells of each group are missing"):
         release(data, pf.Marginals(), postprocess="valid")
-    monkeypatch.setattr(importlib.import_module("pufferfish.release.prepare"), "_MOST_VALUES", 100)
+    monkeypatch.setattr(importlib.import_module("pufferfish.release.draw"), "_MOST_VALUES", 100)
     with pytest.raises(ReleaseRefused, match=r"48 groups with 3 values each are more than 100 values"):
         release(DATA, pf.Histogram())
 

@@ -35,10 +35,9 @@ COUNTS = [2, 1, 0, 1, 1, 1]
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the noise by none, so that the exact value shows."""
-    module = sys.modules["pufferfish.release.release"]
-    monkeypatch.setattr(module, "discrete_laplace_noise", lambda exact, scale, lipschitz: lambda: exact)
-    groups = sys.modules["pufferfish.release.cells"]
-    monkeypatch.setattr(groups, "noise_in_bulk", lambda exact, scale, lipschitz: lambda: exact)
+    drawing = sys.modules["pufferfish.release.draw"]
+    monkeypatch.setattr(drawing, "discrete_laplace_noise", lambda exact, scale, lipschitz: lambda: exact)
+    monkeypatch.setattr(drawing, "noise_in_bulk", lambda exact, scale, lipschitz: lambda: exact)
 
 
 def read(table: Any = TABLE, **options: Any) -> pf.Rows:

@@ -12,7 +12,7 @@ import opendp_parts as dp
 import pufferfish as pf
 from enumeration import exact_stationary
 from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused
-from pufferfish.release.together import any_release_in
+from pufferfish.release.record import any_release_in
 from pufferfish.theta.record import Checking
 
 dp.enable_features("contrib", "honest-but-curious")

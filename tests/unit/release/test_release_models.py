@@ -28,7 +28,7 @@ LARGEST = pf.Function(lambda row: max(int(v) for v in row.values()), "largest")
 @pytest.fixture(autouse=True)
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let releases be exact, so that a test sees what was evaluated."""
-    module = importlib.import_module("pufferfish.release.release")
+    module = importlib.import_module("pufferfish.release.draw")
     monkeypatch.setattr(module, "discrete_laplace_noise", lambda exact, scale, *, lipschitz: lambda: list(exact))
 
 

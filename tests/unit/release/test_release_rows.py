@@ -26,10 +26,9 @@ ROWS = pf.read_rows(TABLE, NETWORK)
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the noise by none, so that the exact value shows."""
-    module = sys.modules["pufferfish.release.release"]
-    monkeypatch.setattr(module, "discrete_laplace_noise", lambda exact, scale, lipschitz: lambda: exact)
-    groups = sys.modules["pufferfish.release.cells"]
-    monkeypatch.setattr(groups, "noise_in_bulk", lambda exact, scale, lipschitz: lambda: exact)
+    drawing = sys.modules["pufferfish.release.draw"]
+    monkeypatch.setattr(drawing, "discrete_laplace_noise", lambda exact, scale, lipschitz: lambda: exact)
+    monkeypatch.setattr(drawing, "noise_in_bulk", lambda exact, scale, lipschitz: lambda: exact)
 
 
 def bound(rows: pf.Rows = ROWS) -> pf.MarkovQuilt:

@@ -32,12 +32,19 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.shown import promise_chart, promise_picture
 from pufferfish.mechanisms.words import TOGETHER, alternatives_of, hidden_in_words, law_assumed, witness_part
+from pufferfish.release.again import commands_of
 from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import check_record
-from pufferfish.release.commands import commands_of
 from pufferfish.release.derive import place_in
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
+from pufferfish.release.record import (
+    AnyRelease,
+    MeasurementFields,
+    ReleaseFields,
+    any_release_in,
+    calibration_again,
+    function_of_user,
+)
 from pufferfish.release.show.values import (
     Look,
     Numbers,
@@ -50,8 +57,7 @@ from pufferfish.release.show.values import (
     values_part,
 )
 from pufferfish.release.show.words import WORDS, Marked, MarkedLabels, Words, unmarked
-from pufferfish.release.together import AnyRelease, any_release_in, check_named_once, one_history
-from pufferfish.release.verification import Finding, Verification
+from pufferfish.release.verification import Finding, Verification, check_named_once, one_history
 from pufferfish.release.verify import ledger_findings, values_findings, verify, verify_measurement
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Theta

@@ -25,9 +25,8 @@ from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.queries.words import BinValues, bins_at_middles
-from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord, decode
-from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
+from pufferfish.release.record import MeasurementFields, ReleaseFields, csv_of, frame_of, quantile_rows, read_table
 from pufferfish.release.show.words import Words
 from pufferfish.release.sums import frame_with_totals, totals_of, wider_groupings
 
