@@ -37,14 +37,8 @@ CHECK = record_kind("check", FORMAT, "name another file, or give --overwrite")
 class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What to do about a model that a check doubts.
 
-    Parameters
-    ----------
-    kind : str
-        What the new model knows, as in :class:`RicherModel`; "arrow" or "tables" of networks.
-    command : str
-        A command that fits it.
-    noise_multiplier : float or None
-        About as much noise it needs, at the same ε.
+    ``kind`` is what the new model knows, as in :class:`RicherModel`, or "arrow" or "tables" of networks; ``command``
+    fits it. ``noise_multiplier`` is about as much noise as it needs, at the same ε.
     """
 
     kind: str
@@ -60,15 +54,8 @@ class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether to go on with a model, why, and what to do if not; prints as a list.
 
-    Parameters
-    ----------
-    word : {"go on", "in doubt", "do not go on"}
-        *Do not go on* if data contradict the model and its noise leaks too much for that; *in doubt* if too little is
-        known to tell.
-    reasons : tuple of str
-        What decides first, then what is in doubt.
-    remedies : tuple of Remedy
-        What to do next.
+    *Do not go on* if data contradict the model and its noise leaks too much for that; *in doubt* if too little is
+    known to tell. ``reasons`` say what decides first, then what is in doubt; ``remedies`` what to do next.
 
     Examples
     --------
@@ -113,22 +100,11 @@ class Checked(Shown):
 
 
 class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether the model fits one subject.
+    """Whether the model fits one subject; ``subject`` is "" where the table is one chain.
 
-    Parameters
-    ----------
-    subject : str
-        The subject; "" where the table is one chain.
-    transitions : int
-        How many there are.
-    member : int or None
-        The member of Θ that makes them likeliest.
-    nats, error : float or None
-        By how much the subject's own chain makes left-out days likelier than that member, and the standard error.
-    differs : bool
-        Whether that is clear, of so many subjects.
-    leakage : float or None
-        What the noise leaks to somebody who knows that chain.
+    ``member`` is the number of the member of Θ that makes its transitions likeliest, ``nats`` by how much the
+    subject's own chain makes left-out days likelier than that, ``error`` the standard error; ``differs`` whether that
+    is clear, of so many subjects. ``leakage`` is what the noise leaks to somebody who knows that chain, in nats.
     """
 
     subject: str
@@ -143,14 +119,8 @@ class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How many records a state lasts: mean and 95% quantile.
 
-    Parameters
-    ----------
-    state : str
-        The state.
-    observed : tuple of float or None
-        In the data, by Kaplan and Meier's estimate; None where no stay was seen to end.
-    least, most : tuple of float or None
-        Under the members of Θ with the shortest and the longest stays; None where no member says it.
+    ``observed`` is in the data, by Kaplan and Meier's estimate, None where no stay was seen to end; ``least`` and
+    ``most`` are under the members of Θ with the shortest and the longest stays, None where no member says it.
     """
 
     state: str
@@ -162,16 +132,8 @@ class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
 class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How much is forgotten this many steps later or earlier: the smallest overlap of the laws given two states.
 
-    Parameters
-    ----------
-    steps : int
-        The steps.
-    worst, subject : float and str
-        The overlap of the subject who forgets least, and that subject.
-    pooled : float
-        Of all subjects taken as one.
-    model : float or None
-        Of the model, the least of its members; None for chains that have no stationary law.
+    ``worst`` is that of ``subject``, who forgets least, ``pooled`` that of all taken as one, ``model`` the least of the
+    members of Θ; None for chains that have no stationary law.
     """
 
     steps: int
@@ -189,20 +151,20 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     kind : {"pooled", "own", "hour", "order2", "stays", "own order2", "own stays", "forgets"}
         One chain fitted to these data; everybody's own; a matrix for each hour; a chain of order 2; several kinds of
         stay; everybody's own of these; how soon the least forgetful subject forgets.
-    nats, error : float or None
+    nats, error
         By how much it makes left-out days likelier than Θ does, and the standard error; None where Θ says no
         likelihoods, or that was not asked.
-    leakage : float or None
+    leakage
         In nats; infinite where nothing is proved.
-    noise_multiplier, least : float or None
+    noise_multiplier, least
         The noise that this model needs at the same ε, and the same by days drawn again, 10%, where a member of Θ says
         no likelihoods.
-    by_chance : float or None
+    by_chance
         The largest noise multiplier at ε = 1 that everybody's own chains need by chance in a long series, where all
         live by one: the largest of 20 draws.
-    decided_by : str or None
+    decided_by
         The member that decides, where there are several.
-    reason : str or None
+    reason
         Why there are no numbers.
     """
 
@@ -225,17 +187,9 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
 class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every check found, as its file holds it.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        Whether to go on, why, and what to do if not.
-    origin, source : str
-        Where Θ came from, and what it was held against.
-    epsilon : float
-        Privacy parameter of the noise that is spoken of.
-    noise_multiplier : float or None
-        Of that noise, by :class:`LeakagePropagation`: for a histogram of these records, or the marginals of all
-        columns.
+    ``origin`` and ``source`` say where Θ came from, and what it was held against. ``noise_multiplier`` is that of the
+    noise that is spoken of at ``epsilon``, by :class:`LeakagePropagation`: for a histogram of these records, or the
+    marginals of all columns.
     """
 
     format: str = FORMAT
@@ -250,28 +204,11 @@ class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a check of a model of chains found besides.
 
-    Parameters
-    ----------
-    records, transitions : int
-        Observed records and transitions.
-    richer : tuple of RicherModel
-        Whether left-out days demand richer models, and what the noise leaks under these.
-    subjects : tuple of SubjectCheck
-        Who lives by the model.
-    not_asked : tuple of str
-        What could not be asked, and why.
-    coverage : str
-        Of how many people the noise covers the own chains, and what that rests on; "" where nothing can be said.
-    stays : tuple of StateStays
-        How long states last.
-    overlaps : tuple of OverlapAfter
-        How soon the present is forgotten.
-    states : tuple of str
-        Names of the states.
-    occupancy : tuple of tuple of int or None
-        Records by hour (rows) and state.
-    stationary : tuple of tuple of float
-        For every state the least and the largest share under the members of Θ; empty without stationary laws.
+    Observed records and transitions; whether left-out days demand richer models, and what the noise leaks under these;
+    who lives by the model; what could not be asked, and why; of how many people the noise covers the own chains, and
+    what that rests on ("" where nothing can be said); how long states last; how soon the present is forgotten; records
+    by hour (rows) and state; and for every state the least and the largest share under the members of Θ, empty without
+    stationary laws.
     """
 
     records: int

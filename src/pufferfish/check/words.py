@@ -22,7 +22,6 @@ __all__ = [
     "STAYS",
     "WITHIN",
     "aligned",
-    "capital",
     "leaks",
     "leaks_more",
     "listed",
@@ -31,6 +30,7 @@ __all__ = [
     "some",
     "stays_rows",
     "text_of",
+    "usual_states",
     "verdict_of",
 ]
 
@@ -244,11 +244,6 @@ def some(parts: Sequence[str]) -> str:
     return listed([*parts[:_NAMED], *([f"{len(parts) - _NAMED:,} more"] if len(parts) > _NAMED else [])])
 
 
-def capital(text: str) -> str:
-    """Return a text as a sentence begins."""
-    return text[:1].upper() + text[1:]
-
-
 # -- A check as text: its verdict ------------------------------------------------------------------------------------
 
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
@@ -396,11 +391,16 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def usual_states(check: CheckFields) -> list[int]:
+    """Return the states that are shown by the hour: the most frequent ones, in the model's order."""
+    totals = [sum(row[x] for row in check.occupancy or ()) for x in range(len(check.states))]
+    return sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])
+
+
 def _hours(check: CheckFields) -> Iterator[str]:
     assert check.occupancy is not None
-    totals = [sum(row[x] for row in check.occupancy) for x in range(len(check.states))]
-    usual = sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])  # in the model's order
-    rest = "" if len(usual) == len(totals) else f", the {len(usual)} most frequent states"
+    usual = usual_states(check)
+    rest = "" if len(usual) == len(check.states) else f", the {len(usual)} most frequent states"
     yield f"share of each state by the hour{rest}"
     rows: list[tuple[str, ...]] = []
     for hour, row in enumerate(check.occupancy):

@@ -168,13 +168,11 @@ def additive_law(
         What each state of variable j adds to the query.
     allowed : sequence of (ndarray of bool or None), optional
         Evidence: states that each variable can have, None for all.
-    most_entries : int
-        Largest array to make.
 
     Raises
     ------
     ModelError
-        If an array on the way would have more entries than that; nothing has been computed then.
+        If an array on the way would have more than ``most_entries``; nothing has been computed then.
 
     Examples
     --------

@@ -75,11 +75,6 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
 
     At scales of 2^33 and more, where doubles no longer tell t and t + 1 apart, a t that is a little larger.
 
-    Raises
-    ------
-    ParameterError
-        If alpha is not strictly between 0 and 1, or the scale is not positive and finite.
-
     Examples
     --------
     >>> accuracy(10.0, 0.05)

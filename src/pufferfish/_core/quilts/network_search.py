@@ -1,29 +1,15 @@
-r"""Best quilts on any Bayesian network: the search behind Algorithm 2.
+"""Best quilts on any Bayesian network: the search behind Algorithm 2.
 
-A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby* (N), the rest *remote*; from
-Q alone both follow, the remote set as large as it can be. A quilt has
+A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby*, the rest *remote*; from Q
+alone both follow. Its **weight** is the summed loss of the nearby nodes, i among them; its **influence** the largest
+log ratio e(X_Q | X_i) over the secret pairs; the objective grows with both.
 
-*   a **weight**, the summed record-level losses of N, the node itself included, and
-*   an **influence**, the largest log ratio e(X_Q | X_i) over the secret pairs,
-
-and is judged by an objective that grows with both (:class:`~pufferfish._core.quilts.chain_search.Score`,
-:class:`~pufferfish._core.quilts.chain_search.LeakThrough`).
-
-**All quilts worth having.** Let D be a set of nodes that holds all descendants of its nodes but not i, and let I be a
-connected set around i in the moral graph of the network without D. The neighbours of I in that graph separate it from
-everything else there, so they are a quilt with N ⊆ I ∪ D. Conversely let Q be any quilt with remote set R, let A be the
-smallest ancestral set that holds i, Q and R, and D all other nodes. In the moral graph of A, the set Q separates i from
-R. With I the part around i, the neighbours of I are in Q (so their influence is no larger) and what they leave nearby
-is in I ∪ D, all of which was nearby before: every node of I is d-connected to i given Q, and so are the nodes of D
-below I. So the pairs (I, D) lose nothing. They are reached from ({i}, ∅) by two moves on a neighbour q of I:
-
-*   **absorb** q: I grows by q. The new neighbours were remote, so the influence falls (data processing);
-*   **swallow** a child q of I with all its descendants (none of them in I): D grows by them. Then X_q is not looked at,
-    what its other parents tell stays out, and the neighbours are fewer, so again the influence falls.
-
-Both make the weight of I ∪ D grow. Hence a state of that weight w is not worth a look once the objective of w and
-influence 0 is no better than what was found, and a search that visits all others has found the best quilt of all:
-first those that promise most (best-first), with a bound on how many.
+All quilts worth having are the neighbours of a connected set I around i in the moral graph of the network without D, a
+set that holds all descendants of its nodes but not i. They are reached from ({i}, ∅) by two moves on a neighbour q of
+I, both of which make the weight of I ∪ D grow and the influence fall: **absorb** q into I, or **swallow** a child q of
+I with all its descendants into D. So a pair whose weight alone is no better than what was found is not worth a look,
+and a search that visits all others, best-first and with a bound on how many, has found the best quilt of all (proof:
+``docs/proofs/quilts.md``).
 
 Absorbing a node whose loss is 0 costs nothing and only lowers the influence; but the influence of the many nodes behind
 it may be out of reach where that of the node itself is not, so both are looked at.
