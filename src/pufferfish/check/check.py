@@ -167,21 +167,14 @@ def check_model(
         Privacy parameter of the noise that is spoken of: for a histogram of as many records, or for the marginals of
         all columns of a network, under the model.
 
-    Returns
-    -------
-    ModelCheck, or NetworkCheck of a network
-        Numbers and a verdict; it prints as text.
-
     Raises
     ------
     ParameterError
-        If it is not said that the data are public; and as :func:`read_sequences` does.
+        If it is not said that the data are public; and as :func:`read_sequences` does, which raises DataError too.
     NotApplicableError
         If Θ is neither a class of chains nor one network.
     ModelError
         If the data hold no transition.
-    DataError
-        As :func:`read_sequences` does.
 
     Examples
     --------

@@ -196,8 +196,7 @@ def enough_rows(told: Dependence, level: float) -> bool:
     return told.freedom + added - _NORMAL * math.sqrt(2 * (told.freedom + 2 * added)) >= high
 
 
-_NORMAL = 0.8416212335729143
-"""What a standard normal number is below with probability ``POWER``."""
+_NORMAL = 0.8416212335729143  # what a standard normal number is below with probability ``POWER``
 
 
 def holm(p: Sequence[float], weights: Sequence[float], level: float) -> list[bool]:

@@ -44,12 +44,8 @@ __all__ = ["NetworkCheck", "PairCheck", "check_network", "network_text"]
 LEVEL = 0.005
 """The probability, at most, that a check finds a pair dependent where none is."""
 
-_TOWARDS = 10.0
-"""Rows as the model has them that are added to every row of a table with one more arrow."""
-
-_MOST_LEAKS = 12
-"""Pairs of which it is computed what the noise leaks, those that depend most."""
-
+_TOWARDS = 10.0  # rows as the model has them that are added to every row of a table with one more arrow
+_MOST_LEAKS = 12  # pairs of which it is computed what the noise leaks, those that depend most
 _MOST_COMBINATIONS = 5_000_000
 
 
@@ -142,9 +138,8 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
     noise = NoiseFor(network, data.rows.records, Marginals(data.rows.nodes), epsilon)
     fitted = {node: _fitted(data, network, node) for node in whole}
     tables = noise.under(RicherModel(kind="tables"), lambda: BayesianNetwork({**network.cpts, **fitted}))
-    leaking = [_with_leakage(pair, network, noise, data) for pair in _found(pairs)[:_MOST_LEAKS]]
-    checked = {pair.nodes: pair for pair in leaking}
-    pairs = [checked.get(pair.nodes, pair) for pair in pairs]
+    leaking = {pair.nodes: _with_arrow(data, network, noise, pair) for pair in _found(pairs)[:_MOST_LEAKS]}
+    pairs = [msgspec.structs.replace(pair, richer=leaking.get(pair.nodes)) for pair in pairs]
     gains, free = zip(*(_gain(data, network, node) for node in whole), strict=True) if whole else ((0.0,), (0,))
     gain, clearly = sum(gains), LEAST_GAIN + 2 * math.sqrt(2 * sum(free))
     return NetworkCheck(
@@ -260,20 +255,14 @@ def _judged(data: "PublicRows", asked: Sequence[_Asked]) -> list[PairCheck]:
 # -- What the noise leaks where the data say something else ----------------------------------------------------------
 
 
-def _with_leakage(pair: PairCheck, network: BayesianNetwork, noise: NoiseFor, data: "PublicRows") -> PairCheck:
+def _with_arrow(data: "PublicRows", network: BayesianNetwork, noise: NoiseFor, pair: PairCheck) -> RicherModel:
+    """Return what the noise leaks under a network with one more arrow; where the data say little, the table stays."""
     first, second = (network.nodes[network.place(name)] for name in pair.nodes)
-    with part_of(f"{pair.nodes[0]}->{pair.nodes[1]}"):
-        more = {second: _with_arrow(data, network, first, second)}
-        richer = noise.under(RicherModel(kind="arrow"), lambda: BayesianNetwork({**network.cpts, **more}))
-    return msgspec.structs.replace(pair, richer=richer)
-
-
-def _with_arrow(data: "PublicRows", network: BayesianNetwork, first: Any, second: Any) -> CPT:
-    """Return a node's table given one more parent; where the data say little, it stays what it is in the model."""
     cpt = network.cpts[second]
-    parents = (first, *cpt.parents)
-    weights = data.together([*parents, second]) + _TOWARDS * cpt.table
-    return CPT(cpt.states, weights / weights.sum(axis=-1, keepdims=True), parents)
+    with part_of("->".join(pair.nodes)):
+        weights = data.together([first, *cpt.parents, second]) + _TOWARDS * cpt.table
+        table = CPT(cpt.states, weights / weights.sum(axis=-1, keepdims=True), (first, *cpt.parents))
+        return noise.under(RicherModel(kind="arrow"), lambda: BayesianNetwork({**network.cpts, second: table}))
 
 
 def _fitted(data: "PublicRows", network: BayesianNetwork, node: Any) -> CPT:
@@ -303,8 +292,7 @@ def _gain(data: "PublicRows", network: BayesianNetwork, node: Any) -> tuple[floa
 
 # -- The verdict, and a check as text ------------------------------------------------------------------------------
 
-_MOST_ROWS = 15
-"""Pairs that a table has without details."""
+_MOST_ROWS = 15  # pairs that a table has without details
 
 
 def network_verdict(

@@ -2,8 +2,11 @@
 
 import os
 import shlex
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -12,9 +15,15 @@ from pufferfish._base.view import Shown
 from pufferfish._base.writing import record_kind, write_whole
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.left_out import Gain
+from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Query
+from pufferfish.theta.record import CONDEMNED, Checking
 from pufferfish.theta.states import state_label
+
+if TYPE_CHECKING:
+    from pufferfish.data.rows import Rows
+    from pufferfish.data.sequences import Sequences
 
 __all__ = [
     "CHECK",
@@ -27,6 +36,8 @@ __all__ = [
     "StateStays",
     "SubjectCheck",
     "Verdict",
+    "protecting",
+    "with_verdict",
 ]
 
 FORMAT, VERSION = "pufferfish-check", 2
@@ -267,3 +278,64 @@ class NoiseFor:
         elif len(names) > 1 and witness is not None:
             who = names[witness.theta]
         return msgspec.structs.replace(asked, leakage=leaks, noise_multiplier=needs, decided_by=who)
+
+
+# -- A verdict kept in the file of the model: the word, the day, and which public table it was ------------------------
+# Never of a table that is protected: word and fingerprint would be exact functions of its rows, in a file that is
+# public. So no verdict is kept of a table that a ledger or a release in sight is about, by its name; and a release
+# refuses a model whose verdict is of the table that it reads, by its fingerprint.
+
+_PROTECTING = ("pufferfish-release", "pufferfish-ledger", "pufferfish-measurement")
+
+_LARGEST = 2**25  # bytes of a file that may be a record: ledgers grow
+
+
+def with_verdict(model: Model, check: Checked, data: "Sequences | Rows") -> Model:
+    """Return a model that says what its check against these data found.
+
+    Where another table condemned it, that stays: what one table contradicts is not mended by another.
+    """
+    before = model.checked
+    if before is not None and before.word == CONDEMNED and before.fingerprint != data.fingerprint:
+        return model
+    same = data.fingerprint is not None and data.fingerprint in (model.fitted_on or "").split()
+    checking = Checking(
+        word=check.verdict.word,
+        date=datetime.now(UTC).date().isoformat(),
+        source=data.base.source,
+        same=same,
+        fingerprint=data.fingerprint,
+    )
+    return replace(model, checked=checking)
+
+
+def protecting(table: str, folders: Iterable[str | os.PathLike[str]]) -> Path | None:
+    """Return a ledger or a release in some folders that is about a table of this name; None where there is none.
+
+    A table of several files has the names of all of them, and is about each.
+    """
+    names = set(_files_of(table))
+    for folder in dict.fromkeys(Path(folder).resolve() for folder in folders):
+        for path in sorted(folder.glob("*.json")):
+            if path.is_file() and path.stat().st_size <= _LARGEST and not names.isdisjoint(_tables_of(path)):
+                return path
+    return None
+
+
+def _tables_of(path: Path) -> Iterator[str]:
+    """Yield the names of the tables that a ledger or a release is about; none of any other file."""
+    try:
+        record: Any = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, OSError, RecursionError):
+        return
+    if not isinstance(record, dict) or record.get("format") not in _PROTECTING:
+        return
+    for holder in (record, record.get("data")):
+        for name in ("base", "rows_base", "rows"):
+            base = holder.get(name) if isinstance(holder, dict) else None
+            if isinstance(base, dict) and isinstance(base.get("source"), str):
+                yield from _files_of(base["source"])
+
+
+def _files_of(table: str) -> list[str]:
+    return [table, *table.split(", ")]

@@ -38,8 +38,7 @@ def view_of(check: CheckFields) -> View:
     return View(check.verdict.sentence, facts, grids, str(check.verdict).splitlines()[1:])
 
 
-_MARKERS = ("o", "^")
-"""Of the average stay, and of the number of records within which 95% of the stays end."""
+_MARKERS = ("o", "^")  # of the average stay, and of the number of records within which 95% of the stays end
 
 
 def draw_check(check: CheckFields) -> "Figure":
@@ -148,8 +147,7 @@ def _apart(shares: list[float]) -> list[float]:
     return places
 
 
-_LINE = 0.05
-"""The height of a name, as a share of the axis."""
+_LINE = 0.05  # the height of a name, as a share of the axis
 
 
 def _overlaps(axes: Any, check: CheckFields) -> None:

@@ -37,12 +37,8 @@ __all__ = [
 WITHIN = 1.005
 """Leakage up to this multiple of ε counts as what was promised."""
 
-_FEW = 1000
-"""With fewer transitions than this it is said that they are few."""
-
-_NAMED = 3
-"""Subjects and pairs that a sentence names; of others the number is said."""
-
+_FEW = 1000  # with fewer transitions than this it is said that they are few
+_NAMED = 3  # subjects and pairs that a sentence names; of others the number is said
 _FOUND = {
     "pooled": "these days are likelier under another chain",
     "own": "habits differ between subjects",

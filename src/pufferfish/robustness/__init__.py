@@ -116,14 +116,14 @@ class Robustness(float):
 
 
 def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = None) -> Robustness:
-    r"""Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
+    """Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
 
     Parameters
     ----------
     theta : MarkovChain, JointDistribution, Cliques, a list of one of these, ChainClass or ModelClass
-        The class Θ that noise is calibrated for. Of a class of chains of several kinds the Markov chains among them
-        are asked, which bounds Δ from above. Of a chain with initial law ``"any"`` the member with the belief's own
-        initial law is taken: Δ is at most that.
+        The class Θ that noise is calibrated for. Of a class of chains of several kinds the Markov chains among them are
+        asked, which bounds Δ from above. Of a chain with initial law ``"any"`` the member with the belief's own initial
+        law is taken: Δ is at most that.
     belief : the same
         What an adversary believes; of several the worst counts. With initial law ``"any"`` every initial law is a
         belief: a Θ with ``"any"`` too takes the same one (the result is the supremum over them); against all others Δ
@@ -133,13 +133,13 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
         secrets.
     secrets : iterable of Secret or of pairs of them, optional
         What shall not be told apart; by default every single record having every single value it can have. Chains take
-        :class:`~pufferfish.theta.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible
-        under both is passed over; under one of them alone, it makes Δ infinite.
+        :class:`~pufferfish.theta.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible under both
+        is passed over; under one of them alone, it makes Δ infinite.
 
     Returns
     -------
     Robustness
-        Δ in nats, rounded up, with what decided it.
+        Δ in nats, rounded up, with what decided it (Theorem 2.4).
 
     Raises
     ------
@@ -149,10 +149,6 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
         If length or secrets do not fit, or no secret is possible.
     NotApplicableError
         If the kind of model, or of secret for it, is not covered.
-
-    References
-    ----------
-    Song, Wang, Chaudhuri (2017), Theorem 2.4.
 
     Examples
     --------

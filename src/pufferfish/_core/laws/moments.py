@@ -19,17 +19,10 @@ __all__ = ["Walk", "laplace_log_moments", "rate_of"]
 
 Array = NDArray[np.float64]
 
-_MOST_NUMBERS = 20_000_000
-"""Numbers of all matrices together above which moments are bounded, and not computed."""
-
-_FAR = 64
-"""Steps apart up to which what two records tell of each other is looked at by itself."""
-
-_RAISED = 1 + 1e-13
-"""What norms are multiplied by, as they are computed in doubles."""
-
-_INSIDE = 1 - 1e-9
-"""Moments of noise exist for factors below 1/scale."""
+_MOST_NUMBERS = 20_000_000  # numbers of all matrices together above which moments are bounded, and not computed
+_FAR = 64  # steps apart up to which what two records tell of each other is looked at by itself
+_RAISED = 1 + 1e-13  # what norms are multiplied by, as they are computed in doubles
+_INSIDE = 1 - 1e-9  # moments of noise exist for factors below 1/scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,8 +43,7 @@ Logs = NDArray[np.float64]
 
 _INFLATE = (1e-11, 1e-9, 1e-7, 1e-5)
 _ROUND = 64 * UNIT
-_FARTHEST = 690.0
-"""Logarithm of the largest ratio that is told from an infinite one."""
+_FARTHEST = 690.0  # logarithm of the largest ratio that is told from an infinite one
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +184,11 @@ _NEGLIGIBLE = 4e-13
 
 _LEAST_NEGLIGIBLE = 2e-9
 
-_MOST_WORK = 1e11
-"""Multiplications for the laws of all nodes, where none covers others."""
-
-_SHORTEST = 24
-"""Chains of fewer steps have every law computed."""
-
+_MOST_WORK = 1e11  # multiplications for the laws of all nodes, where none covers others
+_SHORTEST = 24  # chains of fewer steps have every law computed
 _GROWTH = 1.3
 
-_REPORTED = 64
-"""Steps between reports of progress."""
+_REPORTED = 64  # steps between reports of progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,7 @@ Allowed = Sequence[NDArray[np.bool_] | None]
 MOST_ENTRIES = 50_000_000
 """Entries of the largest array that is ever made; more is refused before it is. All messages have twice as many."""
 
-_BYTES = 64
-"""Memory of an entry while it is computed: two words, and as much again for what is made on the way."""
+_BYTES = 64  # memory of an entry while it is computed: two words, and as much again for what is made on the way
 
 
 # -- Arrays of polynomials -------------------------------------------------------------------------------------------

@@ -29,17 +29,10 @@ __all__ = ["least_reach", "unmatched"]
 Atoms = NDArray[np.int64]
 _Law = tuple[Atoms, list[int]]
 
-_Flow = list[dict[int, int]]
-"""What each atom of q takes from which of p."""
-
-_PAIRS = 4_000_000
-"""Most pairs of atoms a matrix of distances is built for (32 megabytes)."""
-
-_ALL_SIGNS = 4
-"""Up to this dimension all 3^m - 1 sign vectors are tried, above it the coordinates and two diagonals."""
-
-_FAR = 2**62
-"""Beyond every distance: atoms are closer than this in L1."""
+_Flow = list[dict[int, int]]  # what each atom of q takes from which of p
+_PAIRS = 4_000_000  # most pairs of atoms a matrix of distances is built for (32 megabytes)
+_ALL_SIGNS = 4  # up to this dimension all 3^m - 1 sign vectors are tried, above it the coordinates and two diagonals
+_FAR = 2**62  # beyond every distance: atoms are closer than this in L1
 
 
 def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], *, slack: Fraction | int = 0) -> int:

@@ -37,14 +37,11 @@ Table = tuple[tuple[int, ...], NDArray[np.float64]]
 MOST_ENTRIES = 1 << 24
 """Entries of the largest array that a contraction may make: 128 megabytes."""
 
-_MOST_WORK = 2e9
-"""Multiplications that one contraction for a max-influence may take: some seconds."""
-
+_MOST_WORK = 2e9  # multiplications that one contraction for a max-influence may take: some seconds
 _MOST_VALUES = 1 << 22
 """Values that a part of a quilt and the node may have together: larger ones tell much, and take long."""
 
-_COLUMNS = 1 << 16
-"""Values of the other nodes that are compared at a time."""
+_COLUMNS = 1 << 16  # values of the other nodes that are compared at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)

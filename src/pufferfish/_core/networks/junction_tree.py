@@ -25,8 +25,7 @@ __all__ = ["Bucket", "ClusterTree", "buckets_of", "cluster_tree"]
 
 Scope = tuple[int, ...]
 
-_MANY = 32
-"""Neighbours from which on a node's price is not kept up to date."""
+_MANY = 32  # neighbours from which on a node's price is not kept up to date
 
 
 class Bucket(NamedTuple):

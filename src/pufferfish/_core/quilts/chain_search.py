@@ -289,11 +289,8 @@ def _worst_of_all(
     return replace(worst, value=min(up(worst.value, _ALIKE), trivial))
 
 
-_ALIKE = 32
-"""Last digits of a value that rounding a weight, an influence and their limits may cost."""
-
-_REMEMBERED = 32
-"""Quilts found elsewhere that are tried on all nodes when the value that they must reach has risen."""
+_ALIKE = 32  # last digits of a value that rounding a weight, an influence and their limits may cost
+_REMEMBERED = 32  # quilts found elsewhere that are tried on all nodes when the value that they must reach has risen
 
 
 def _excess(

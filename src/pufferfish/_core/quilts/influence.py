@@ -52,14 +52,9 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_WORK, _MOST_STEPS = 3e8, 2048
-"""Bounds are computed step by step up to so many, and while steps times k⁵ is below this."""
-
-_NEAR = 1e-4
-"""A diameter below this is left to Birkhoff's theorem."""
-
-_SETTLED = 1e-9
-"""A prior that moves by no more than this is taken for all later nodes."""
+_WORK, _MOST_STEPS = 3e8, 2048  # bounds are computed step by step up to so many, and while steps times k⁵ is below this
+_NEAR = 1e-4  # a diameter below this is left to Birkhoff's theorem
+_SETTLED = 1e-9  # a prior that moves by no more than this is taken for all later nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,9 +204,7 @@ class ChainInfluence:
         return group.prior + self._ratios(a, support)[group.pairs[0], group.pairs[1]]
 
     def _ratios(self, distance: int, support: Mask | None) -> Matrix:
-        """Return max over y of log P^d(x,y)/P^d(x',y), for all pairs; or over y in ``support`` of log
-        P^d(y,x)/P^d(y,x').
-        """
+        """Return max over y of log P^d(x,y)/P^d(x',y); or of log P^d(y,x)/P^d(y,x') over y in ``support``."""
         key = distance, None if support is None else support.tobytes()
         if key not in self._known:
             # no path leaves all states: then, as on the right, what is told never grows with the distance

@@ -30,20 +30,11 @@ from pufferfish._core.quilts.chain_search import Objective
 
 __all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
 
-_LARGE = 16
-"""A quilt counts as one that is looked at for every so many nodes that it has."""
-
-_MOST_TOGETHER = 24
-"""Nodes whose joint law is looked at; that of more has too many values."""
-
-_WAITING = 32
-"""For every quilt that may be looked at, how many may be waiting."""
-
-_FEWEST = 4
-"""Quilts that are looked at for a node in any case."""
-
-_SPHERES = 64
-"""Distances up to which all nodes around one are absorbed together, to begin with."""
+_LARGE = 16  # a quilt counts as one that is looked at for every so many nodes that it has
+_MOST_TOGETHER = 24  # nodes whose joint law is looked at; that of more has too many values
+_WAITING = 32  # for every quilt that may be looked at, how many may be waiting
+_FEWEST = 4  # quilts that are looked at for a node in any case
+_SPHERES = 64  # distances up to which all nodes around one are absorbed together, to begin with
 
 
 class NodeWeights:

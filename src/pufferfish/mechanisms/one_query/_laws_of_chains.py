@@ -57,8 +57,7 @@ class StepCoding:
         return law
 
 
-_MOST_WORK = 1e10
-"""Multiplications of a sweep over the partial sums; about half a minute."""
+_MOST_WORK = 1e10  # multiplications of a sweep over the partial sums; about half a minute
 
 
 def chain_pairs(

@@ -24,17 +24,13 @@ from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["ExactLaplace"]
 
-_TOLERANCE = 1e-10
-"""How near the loss of the least noise comes to ε, relatively."""
-
+_TOLERANCE = 1e-10  # how near the loss of the least noise comes to ε, relatively
 _SEVERAL = (
     "it covers queries whose outputs all follow from one number with few values, but this one has {} outputs; ask for "
     "one output, or use Wasserstein"
 )
 
-_TINY = 1e-6
-"""Losses below this are also bounded by how far the law moves."""
-
+_TINY = 1e-6  # losses below this are also bounded by how far the law moves
 _LARGE_SCALE = 1e3
 """From this scale on losses are bounded by how far the law moves too: rounding then takes more of what is left."""
 
@@ -127,14 +123,13 @@ def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
 
 def _loss(pair: LawPair, scale: float, large: float = math.inf) -> float:
     """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
-    mu, nu = pair.mu, pair.nu
-    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        loss = mixture_loss(mu, nu, scale)
-    else:
-        assert isinstance(mu, Law)
-        assert isinstance(nu, Law)
-        loss = laplace_loss(mu, nu, scale)
-    loss = or_infinite(loss)
+    match pair.mu, pair.nu:
+        case LawFamily() as mu, LawFamily() as nu:
+            loss = or_infinite(mixture_loss(mu, nu, scale))
+        case Law() as mu, Law() as nu:
+            loss = or_infinite(laplace_loss(mu, nu, scale))
+        case _:
+            raise AssertionError("vectors are refused before")
     if loss > _TINY and scale < large:
         return loss
     moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing

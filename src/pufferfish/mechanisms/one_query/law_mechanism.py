@@ -27,11 +27,8 @@ from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
 
 __all__ = ["Decisive", "LawMechanism"]
 
-_KEPT = 8_000_000
-"""Numbers in the laws of a query up to which they are kept: about 130 megabytes."""
-
-_SECONDS = 1e-8
-"""How long a multiplication takes, where the laws are computed again for the proof."""
+_KEPT = 8_000_000  # numbers in the laws of a query up to which they are kept: about 130 megabytes
+_SECONDS = 1e-8  # how long a multiplication takes, where the laws are computed again for the proof
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,7 @@ __all__ = [
 
 # -- Laws of vectors in exact fractions ------------------------------------------------------------------------------
 
-_MOST_LISTED = 1_000_000
-"""Whole numbers from the least to the greatest value up to which a law lists all of them."""
-
+_MOST_LISTED = 1_000_000  # whole numbers from the least to the greatest value up to which a law lists all of them
 _LONGEST_LINE = 2**60
 
 
@@ -214,12 +212,8 @@ def clique_conditions(
     return known if all(possible.values()) else None, fits if counts else None
 
 
-_MOST_CODES = 4_000_000
-"""Values of the query and of what secrets count, together, that are listed."""
-
-_MOST_VECTORS = 1000
-"""Values of a query with several outputs: each pair of laws of theirs is a transport problem."""
-
+_MOST_CODES = 4_000_000  # values of the query and of what secrets count, together, that are listed
+_MOST_VECTORS = 1000  # values of a query with several outputs: each pair of laws of theirs is a transport problem
 _LARGEST = 2**62
 
 

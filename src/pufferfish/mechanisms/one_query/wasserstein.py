@@ -9,6 +9,7 @@ needs (Theorem 3.3).
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import product
 from numbers import Rational
 from typing import Any, ClassVar
 
@@ -20,8 +21,9 @@ from pufferfish._base.progress import BoundedCache
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.laws.of_chains import LawFamily, mixture_shift
-from pufferfish._core.laws.transport import Shift, distance, shift, unmatched
-from pufferfish._core.numbers.rounding import UNIT, float_up, least_whole, or_infinite, up
+from pufferfish._core.laws.transport import Shift, atoms, distance, shift, tie
+from pufferfish._core.laws.vector_transport import unmatched
+from pufferfish._core.numbers.rounding import float_up, least_whole, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.mechanisms.one_query.pairs import About, LawPair
@@ -250,42 +252,32 @@ class ApproximateWasserstein(Wasserstein):
 
 def shift_of(pair: LawPair) -> Shift:
     """Return how far a query's outputs move, in L1 and in its units, from its law given one secret to the other."""
-    mu, nu, norm = pair.mu, pair.nu, pair.about.norm
-    if isinstance(mu, Law) and isinstance(nu, Law):
-        moved = shift(mu, nu)
-        return Shift(moved.certain * norm, moved.near * norm, moved.slack)
-    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        reach = mixture_shift(mu, nu).certain * norm
-        return Shift(reach, reach, 0.0)
-    assert isinstance(mu, VectorLaw)
-    assert isinstance(nu, VectorLaw)
-    error = max(mu.log_error, nu.log_error, 4 * UNIT)
-    s = Fraction(2) ** math.ceil(math.log2(math.expm1(error)))
-    try:
-        near = vector_transport.least_reach(*_atoms(mu, nu), slack=s)
-    except ModelError as error:
-        raise NotApplicableError(str(error), "Wasserstein") from error
-    spread = np.abs(np.maximum(mu.points.max(0), nu.points.max(0)) - np.minimum(mu.points.min(0), nu.points.min(0)))
-    return Shift(int(spread.sum()), near, mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
+    norm = pair.about.norm
+    match pair.mu, pair.nu:
+        case Law() as mu, Law() as nu:
+            moved = shift(mu, nu)
+            return Shift(moved.certain * norm, moved.near * norm, moved.slack)
+        case LawFamily() as mu, LawFamily() as nu:
+            reach = mixture_shift(mu, nu).certain * norm
+            return Shift(reach, reach, 0.0)
+        case VectorLaw() as mu, VectorLaw() as nu:
+            s, slack = tie(mu, nu)
+            try:
+                near = vector_transport.least_reach(*atoms(mu, nu), slack=s)
+            except ModelError as error:
+                raise NotApplicableError(str(error), "Wasserstein") from error
+            both = np.vstack([mu.points, nu.points])
+            return Shift(int(np.ptp(both, axis=0).sum()), near, slack)
+    raise AssertionError("two laws of one query are of one kind")
 
 
 def _behind(pair: LawPair, reach: int) -> float:
     """Return the share of the mass that no coupling keeps within reach, rounded up with the error of the masses."""
-    mu, nu = pair.mu, pair.nu
-    if isinstance(mu, Law) and isinstance(nu, Law):
-        return unmatched(mu, nu, reach)
-    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        # any two first states at once: no less than any mixture of them
-        return max(unmatched(m, n, reach) for m in mu.laws for n in nu.laws if m is not None and n is not None)
-    assert isinstance(mu, VectorLaw)
-    assert isinstance(nu, VectorLaw)
-    x, p, y, q = _atoms(mu, nu)
-    behind = vector_transport.unmatched(x, p, y, q, reach)
-    return min(1.0, up(float(behind)) + 2 * math.expm1(mu.log_error + nu.log_error))
-
-
-def _atoms(mu: VectorLaw, nu: VectorLaw) -> tuple[Any, list[int], Any, list[int]]:
-    """Return points and whole masses of two laws, over one denominator."""
-    (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
-    common = max(p_bits, q_bits)
-    return mu.points, [v << (common - p_bits) for v in p], nu.points, [v << (common - q_bits) for v in q]
+    mus, nus = (law.laws if isinstance(law, LawFamily) else (law,) for law in (pair.mu, pair.nu))
+    # any two first states at once: no less than any mixture of them
+    possible = [(mu, nu) for mu, nu in product(mus, nus) if mu is not None and nu is not None]
+    return max(
+        # masses that are wrong by a factor e^η move at most e^η − 1 of the total on either side
+        min(1.0, float_up(unmatched(*atoms(mu, nu), reach)) + 2 * math.expm1(mu.log_error + nu.log_error))
+        for mu, nu in possible
+    )
