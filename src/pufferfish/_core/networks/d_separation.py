@@ -14,6 +14,7 @@ References: Pearl, *Causality*, Section 1.2.3; Lauritzen, *Graphical Models*, Se
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from graphlib import TopologicalSorter
 
 from pufferfish._base.frozen import ReadOnly
 
@@ -58,14 +59,8 @@ class Dag(ReadOnly):
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Nodes, parents before their children."""
-        missing = [above.bit_count() for above in self.parents]
-        nodes = [node for node in range(self.size) if not missing[node]]
-        for node in nodes:
-            for child in members(self.children[node]):
-                missing[child] -= 1
-                if not missing[child]:
-                    nodes.append(child)
-        return tuple(nodes)
+        parents = {node: members(above) for node, above in enumerate(self.parents)}
+        return tuple(TopologicalSorter(parents).static_order())
 
     @cached_property
     def below(self) -> tuple[int, ...]:
@@ -148,14 +143,14 @@ class Dag(ReadOnly):
             joined |= fresh
         return joined
 
+    def components(self, node: int, others: int) -> Iterator[int]:
+        """Yield the parts of the moral graph of all that matters for some nodes, once another is taken out."""
+        alive, left = self.ancestral(others | 1 << node), others
+        while left:
+            joined = self.component((left & -left).bit_length() - 1, alive, 1 << node)
+            yield joined
+            left &= ~joined
+
     def branches(self, node: int, others: int) -> list[int]:
         """Split nodes into parts that are independent of each other given one node, which is not among them."""
-        alive = self.ancestral(others | 1 << node)
-        parts: list[int] = []
-        left = others
-        while left:
-            first = (left & -left).bit_length() - 1
-            part = self.component(first, alive, 1 << node) & others
-            parts.append(part)
-            left &= ~part
-        return parts
+        return [joined & others for joined in self.components(node, others)]

@@ -149,13 +149,9 @@ class Inference(ReadOnly):
         """
         if self.dag.is_forest:
             return self._along(node, part)
-        alive = self.dag.ancestral(part | 1 << node)
-        useful, left = 0, part
-        while left:
-            first = (left & -left).bit_length() - 1
-            useful |= self.dag.component(first, alive, 1 << node)
-            left &= ~useful
-        tables = [self._tables[j] for j in members(alive) if any(useful >> v & 1 for v in self._tables[j][0])]
+        useful = sum(self.dag.components(node, part))  # they are disjoint
+        alive = members(self.dag.ancestral(part | 1 << node))
+        tables = [self._tables[j] for j in alive if any(useful >> v & 1 for v in self._tables[j][0])]
         return tables, 4 * UNIT * len(tables)
 
     def _of(self, nodes: int) -> list[Table]:

@@ -84,6 +84,7 @@ class _State:
     border: int
 
 
+@dataclass(eq=False)
 class QuiltSearch:
     """Search for the best quilts of the nodes of one network.
 
@@ -91,23 +92,17 @@ class QuiltSearch:
     after which each further node has :data:`_FEWEST`. Nodes that come first have most, so ask for the worst ones first.
     """
 
-    def __init__(
-        self,
-        inference: Inference,
-        weights: NodeWeights,
-        objective: Objective,
-        most: int | None,
-        in_all: int | None = None,
-    ) -> None:
-        self._inference = inference
-        self._dag: Dag = inference.dag
+    inference: Inference
+    weights: NodeWeights
+    objective: Objective
+    most: int | None
+    in_all: int | None = None
+    looked: int = 0
+    tells: Callable[[int], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._dag: Dag = self.inference.dag
         self._all: int = (1 << self._dag.size) - 1
-        self._weights = weights
-        self._objective = objective
-        self._most = most
-        self._in_all = in_all
-        self.looked: int = 0
-        self.tells: Callable[[int], None] | None = None
 
     def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
         """Return what a quilt, any set of other nodes, costs at a node whose secret pairs are given, (k, k).
@@ -116,20 +111,20 @@ class QuiltSearch:
         infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
         """
         nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
-        weight = self._weights(nearby)
-        if self._objective(weight, 0.0) >= than:
+        weight = self.weights(nearby)
+        if self.objective(weight, 0.0) >= than:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
         parts = self._parts(node, quilt, nearby)
         if not parts:
-            return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
+            return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self.objective(weight, 0.0))
         if max(part.bit_count() for part in parts) > _MOST_TOGETHER:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
         if than < np.inf and any(part & (part - 1) for part in parts):
             least, pair = _largest([self._singles(node, part) for part in parts], pairs)
-            if least == np.inf or self._objective(weight, least) >= than:
+            if least == np.inf or self.objective(weight, least) >= than:
                 return NetworkQuilt(node, quilt, nearby, pair, weight, least, np.inf)
-        influence, pair = _largest([self._inference.log_ratios(node, part) for part in parts], pairs)
-        value = self._objective(weight, influence) if influence < np.inf else np.inf
+        influence, pair = _largest([self.inference.log_ratios(node, part) for part in parts], pairs)
+        value = self.objective(weight, influence) if influence < np.inf else np.inf
         return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
 
     def first_look(self, node: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
@@ -170,11 +165,11 @@ class QuiltSearch:
         def wait(states: Iterable[_State], promise: float) -> None:
             nonlocal order
             for state in states:
-                weight = self._weights(state.inside | state.dropped)
+                weight = self.weights(state.inside | state.dropped)
                 key = state.inside, state.dropped
                 if room is not None and len(seen) >= room:
                     return
-                if key not in seen and self._objective(weight, 0.0) < min(best.value, than):
+                if key not in seen and self.objective(weight, 0.0) < min(best.value, than):
                     seen.add(key)
                     heapq.heappush(heap, (promise, weight, order, state))
                     order += 1
@@ -182,7 +177,7 @@ class QuiltSearch:
         wait(self._seeds(node), -np.inf)
         while heap and best.value > enough and (left is None or left > 0):
             _, weight, _, state = heapq.heappop(heap)
-            if self._objective(weight, 0.0) < min(best.value, than):
+            if self.objective(weight, 0.0) < min(best.value, than):
                 candidate = self.judged(node, state.border, pairs, min(best.value, than))
                 best = min(best, candidate, key=attrgetter("value"))
                 spent = 1 + state.border.bit_count() // _LARGE
@@ -192,19 +187,19 @@ class QuiltSearch:
                     self.tells(self.looked)
                 wait(
                     self._moves(state),
-                    self._objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
+                    self.objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
                 )
         return best
 
     def _most_of_a_node(self) -> int | None:
-        if self._in_all is None or self._most is None:
-            return self._most
-        return min(self._most, max(self._in_all - self.looked, _FEWEST))
+        if self.in_all is None or self.most is None:
+            return self.most
+        return min(self.most, max(self.in_all - self.looked, _FEWEST))
 
     def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
         """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
-        weight = self._weights(state.inside | state.dropped)
-        if self._objective(weight, 0.0) >= than:
+        weight = self.weights(state.inside | state.dropped)
+        if self.objective(weight, 0.0) >= than:
             return NetworkQuilt(node, state.border, state.inside, None, weight, np.inf, np.inf)
         return self.judged(node, state.border, pairs, than)
 
@@ -239,7 +234,7 @@ class QuiltSearch:
     def _singles(self, node: int, part: int) -> NDArray[np.float64]:
         """Return the largest log ratios of single nodes of a part."""
         dependent = part & self._dag.reach(node)
-        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
+        return np.max([self.inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
 
     def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
         """Yield the quilt's nodes on each branch of a tree."""
@@ -262,7 +257,7 @@ class QuiltSearch:
         """
         below = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
         for dropped in dict.fromkeys((0, below)):
-            for free in dict.fromkeys((0, self._weights.free)):
+            for free in dict.fromkeys((0, self.weights.free)):
                 state = self._grown(1 << node, dropped, free)
                 for _ in range(_SPHERES):
                     yield state

@@ -141,25 +141,21 @@ def _of_records(
     coding, values, steps, before = _asked(query, chain, steps)
     _check_work(chain.k, values, steps, coding.moves)
     starts, error = _starts(chain)
-    any_start = len(starts) > 1
     starts = [_later(start, chain, before) for start in starts]
     error += 4 * before * (chain.k + 4) * UNIT
-    totals = {} if any_start else _totals(starts[0], chain, values, steps, error, coding.moves)
+
+    def additive(start: Wide, length: int, period: int = 1, others: Law | None = None) -> AdditiveChain:
+        matrix, moves = chain.transition_matrix, coding.moves
+        return AdditiveChain(start, matrix, values, length, log_error=error, period=period, others=others, moves=moves)
+
+    # of any initial law other chains are left out: what is independent of the secret would only blur both laws alike
+    several = len(steps) > 1 and len(starts) == 1
+    totals = {length: additive(starts[0], length).total() for length in set(steps)} if several else {}
+    period = chain.period if chain.is_irreducible else 1
     for length in dict.fromkeys(steps):
-        others = _without(totals, steps, length)
-        sweeps = [
-            AdditiveChain(
-                start,
-                chain.transition_matrix,
-                values,
-                length,
-                log_error=error,
-                period=chain.period if chain.is_irreducible else 1,
-                others=others,
-                moves=coding.moves,
-            ).nodes()
-            for start in starts
-        ]
+        counts = Counter(steps) - Counter([length])
+        others = sum_of((totals[size], times) for size, times in counts.items()) if several else None
+        sweeps = [additive(start, length, period, others).nodes() for start in starts]
         for nodes in zip(*sweeps, strict=True):
             laws = [[coding.decoded(node.laws[a]) for node in nodes] for a in range(chain.k)]
             for a, b in combinations(range(chain.k), 2):
@@ -203,33 +199,6 @@ def _later(start: Wide, chain: MarkovChain, steps: int) -> Wide:
     for _ in range(steps):
         law = law.pushed(p, still)
     return law[:, 0]
-
-
-def _totals(
-    start: Wide,
-    chain: MarkovChain,
-    values: NDArray[np.int64],
-    steps: Sequence[int],
-    error: float,
-    moves: NDArray[np.int64] | None,
-) -> dict[int, Law]:
-    """Return the law of what a whole chain adds, for every length, where there are several chains."""
-    if len(steps) == 1:
-        return {}
-    return {
-        length: AdditiveChain(start, chain.transition_matrix, values, length, log_error=error, moves=moves).total()
-        for length in set(steps)
-    }
-
-
-def _without(totals: dict[int, Law], steps: Sequence[int], length: int) -> Law | None:
-    """Return the law of what all chains but one of a length add; None where that is nothing, or is left out.
-
-    Leaving out what is independent of the secret is sound: it would only blur both laws alike.
-    """
-    if not totals:
-        return None
-    return sum_of((totals[size], times - (size == length)) for size, times in Counter(steps).items())
 
 
 def _work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> float:
