@@ -1,17 +1,15 @@
-r"""∞-Wasserstein distance on the line, and how much mass stays behind at a given reach.
+r"""∞-Wasserstein distance on the line, and how much mass can be carried within a reach.
 
-:math:`W_\infty(\mu, \nu)` is the least w for which some coupling of μ and ν moves no mass farther than w. On the line
-it is the least w with F_μ(n) ≤ F_ν(n + w) and F_ν(n) ≤ F_μ(n + w) for all n: the tails decide it as much as the bulk,
-so cumulative masses are compared by their logarithms, counted from the nearer end, with the bound of their error.
+:math:`W_\infty(\mu, \nu)` is the least w with F_μ(n) ≤ F_ν(n + w) and F_ν(n) ≤ F_μ(n + w) for all n: the tails decide
+it as much as the bulk, so cumulative masses are compared by their logarithms, counted from the nearer end, with the
+bound of their error.
 
-Where two cumulative masses are equal, rounding cannot tell which is the larger. Then masses are compared as numbers
-known up to a factor 1 + s: if laws μ', ν' within that factor of μ, ν can be coupled within w, Laplace noise of scale b
-leaks at most w/b + 2 log(1 + s) (Theorem 2.4 with D∞ ≤ log(1 + s) on both sides), and :class:`Shift` says both numbers.
-
-Such μ', ν' exist if μ/(1+s) can be carried into ν·(1+s) within w, and ν/(1+s) into μ·(1+s): a flow that saturates the
-one side and a flow that saturates the other can be merged into one that saturates both (Mendelsohn and Dulmage). On the
-line matching each atom, in increasing order, to the smallest unmatched mass within reach carries as much as can be
-carried.
+Where two cumulative masses are equal, rounding cannot tell which is the larger. Then masses are numbers known up to a
+factor 1 + s: laws within that factor of μ, ν can be coupled within w if μ/(1+s) can be carried into ν·(1+s) within w,
+and ν/(1+s) into μ·(1+s), as a flow that saturates the one side and one that saturates the other can be merged into one
+that saturates both (Mendelsohn and Dulmage). Laplace noise of scale b then leaks at most w/b + 2 log(1 + s) (Theorem
+2.4), and :class:`Shift` says both numbers. Matching each atom, in increasing order, to the smallest unmatched mass
+within reach carries as much as can be carried. Proofs: ``docs/proofs/laws.md``.
 """
 
 import math

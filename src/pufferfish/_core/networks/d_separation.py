@@ -1,15 +1,14 @@
-r"""Separation in directed graphs without cycles: which nodes can tell about a node once others are known.
+"""Separation in directed graphs without cycles: which nodes can tell about a node once others are known.
 
 Sets of nodes are whole numbers, bit j for node j: unions, differences and tests cost little, and sets can be keys.
 
 A path is *active* given a set Q if every collider on it (both arrows point into it) is in Q or has a descendant in Q,
-and no other inner node is in Q. Nodes that no active path joins are independent given Q (d-separation). The nodes of an
-*ancestral* set, one that holds all parents of its nodes, form a network of their own; marrying the parents of every
-node and dropping directions gives its *moral graph*, in which Q separates two nodes if and only if it d-separates them
-in the smallest ancestral set that holds all of them.
+and no other inner node is in Q. Nodes that no active path joins are independent given Q (d-separation). The *moral
+graph* of an *ancestral* set, one that holds all parents of its nodes, marries parents and drops directions: Q separates
+two nodes there, in the smallest such set that holds all of them, if and only if it d-separates them.
 
-References: Pearl, *Causality*, Section 1.2.3; Lauritzen, *Graphical Models*, Section 3.2.2; Koller, Friedman,
-*Probabilistic Graphical Models*, Algorithm 3.1.
+References: Lauritzen, *Graphical Models*, Section 3.2.2; Koller, Friedman, *Probabilistic Graphical Models*,
+Algorithm 3.1.
 """
 
 from collections.abc import Iterator, Sequence

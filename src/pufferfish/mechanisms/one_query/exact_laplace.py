@@ -41,14 +41,7 @@ _ROOM = 2e-10
 class ExactLaplace(LawMechanism):
     """The least Laplace noise for one query whose outputs all follow from one whole number.
 
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int or sequence of int, optional
-        T, or the lengths of the independent chains; other models know theirs.
-    secrets : pairs of Secret, optional
-        What shall not be told apart; by default any two values of any record.
+    ``theta``, ``length`` and ``secrets`` are those of :class:`Wasserstein`.
 
     Examples
     --------

@@ -7,7 +7,7 @@ their ε never adds, and a ledger refuses them.
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,17 +45,7 @@ class Decisive:
 
 
 class LawMechanism(Mechanism):
-    """Noise calibrated to the law of a query given secrets.
-
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int or sequence of int, optional
-        T, or the lengths of the independent chains; other models know theirs.
-    secrets : pairs of Secret, optional
-        What shall not be told apart; by default any two values of any record.
-    """
+    """Noise calibrated to the law of a query given secrets; see :class:`Wasserstein` for the parameters."""
 
     composes: ClassVar[bool] = False
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, ModelClass)
@@ -71,6 +61,7 @@ class LawMechanism(Mechanism):
                 self.title,
             )
         self._laws: list[tuple[object, list[LawPair]]] = []
+        self._others: list[LawMechanism] = [self]
         self._listed: Theta = self.theta
         if isinstance(self.theta, BinaryChainInterval):  # of one chain: others are not covered
             self._listed = ChainClass(self.theta.some_members[:1], self.theta.origin)
@@ -126,7 +117,12 @@ class LawMechanism(Mechanism):
     def share_laws(self, other: "LawMechanism") -> None:
         """Use the laws that another mechanism has computed, and the other way round, where they are of the same."""
         if other.theta is self.theta and other.length == self.length and other.secrets == self.secrets:
-            self._laws = other._laws
+            self._laws, self._others = other._laws, other._others
+            self._others.append(self)
+
+    def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
+        """Return what hears the pairs of laws that another mechanism goes through, and None after the last of them."""
+        return None
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         """Yield the pairs of laws, kept for the next time where they are not too large."""
@@ -137,6 +133,8 @@ class LawMechanism(Mechanism):
             return
         kept: list[LawPair] = []
         size = 0
+        heard = [mechanism._hearer(query) for mechanism in self._others if mechanism is not self]
+        hearers = [hear for hear in heard if hear is not None]
         try:
             for pair in pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets):
                 size += pair.size
@@ -144,6 +142,10 @@ class LawMechanism(Mechanism):
                 if size > _KEPT:
                     kept.clear()
                 yield pair
+                for hear in hearers:
+                    hear(pair)
+            for hear in hearers:
+                hear(None)
         except NotApplicableError as error:
             raise NotApplicableError(error.reason, self.title) from error
         if key is not None and size <= _KEPT:

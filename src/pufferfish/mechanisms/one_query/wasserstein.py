@@ -121,6 +121,9 @@ def _atoms_of(
     return sorted(merged), [merged[atom] for atom in sorted(merged)]
 
 
+_Shifts = dict[tuple[int, int], tuple[About, Shift]]
+
+
 class Wasserstein(LawMechanism):
     """The Wasserstein Mechanism (Algorithm 1): for any secrets, any Θ, and any query whose laws can be computed.
 
@@ -170,13 +173,31 @@ class Wasserstein(LawMechanism):
         return self._computed(query) if key is None else self._known.of(key, lambda: self._computed(query))
 
     def _computed(self, query: Query) -> list[tuple[About, Shift]]:
-        shifts: dict[tuple[int, int], tuple[About, Shift]] = {}
+        shifts: _Shifts = {}
         for pair in self._pairs(query):
-            moved = self._shift(pair)
-            reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
-            about, before = shifts.get(reach, (pair.about, moved))
-            shifts[reach] = about, Shift(*reach, max(slack, or_infinite(before.slack)))
+            self._add(shifts, pair)
         return list(shifts.values())
+
+    def _add(self, shifts: _Shifts, pair: LawPair) -> None:
+        moved = self._shift(pair)
+        reach = moved.certain, moved.near
+        about, before = shifts.get(reach, (pair.about, moved))
+        shifts[reach] = about, Shift(*reach, max(or_infinite(moved.slack), or_infinite(before.slack)))
+
+    def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
+        """Return what hears the pairs of laws: the distances between them are known after the last one."""
+        key = self._key(query)
+        if key is None or key in self._known:
+            return None
+        shifts: _Shifts = {}
+
+        def hear(pair: LawPair | None) -> None:
+            if pair is None:
+                self._known.of(key, lambda: list(shifts.values()))
+            else:
+                self._add(shifts, pair)
+
+        return hear
 
     def _shift(self, pair: LawPair) -> Shift:
         """Return how far the outputs move between two laws."""
