@@ -165,8 +165,8 @@ MUTANTS = [
     Mutant(
         "quilts: the secret pair is swapped on the left",
         "_core/quilts/influence.py",
-        "self._backward(a, support)[group.pairs[0], group.pairs[1]]",
-        "self._backward(a, support)[group.pairs[1], group.pairs[0]]",
+        "self._ratios(a, support)[group.pairs[0], group.pairs[1]]",
+        "self._ratios(a, support)[group.pairs[1], group.pairs[0]]",
         "unit/_core/quilts oracle/test_oracle_quilts.py golden/test_golden_chains.py",
     ),
     Mutant(

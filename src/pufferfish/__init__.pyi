@@ -3,17 +3,21 @@
 from . import errors as errors
 from ._base.progress import listening as listening
 from ._core.divergence import max_divergence as max_divergence
-from .check import (
+from .check.check import (
     ModelCheck as ModelCheck,
+    check_model as check_model,
+)
+from .check.network import (
     NetworkCheck as NetworkCheck,
-    OverlapAfter as OverlapAfter,
     PairCheck as PairCheck,
+)
+from .check.record import (
+    OverlapAfter as OverlapAfter,
     Remedy as Remedy,
     RicherModel as RicherModel,
     StateStays as StateStays,
     SubjectCheck as SubjectCheck,
     Verdict as Verdict,
-    check_model as check_model,
 )
 from .compare.contest import compare as compare
 from .data import (

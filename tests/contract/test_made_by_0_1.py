@@ -18,7 +18,7 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
-from pufferfish.check import NetworkCheck
+from pufferfish.check.network import NetworkCheck
 from pufferfish.check.record import CheckFields
 
 HERE = Path(__file__).parent.parent / "made_by_0_1"

@@ -29,6 +29,7 @@ from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of
 from pufferfish._base.reading import check_path
 from pufferfish._base.view import View
+from pufferfish._core.numbers.rounding import least_whole
 from pufferfish._draw.figure import save_figure
 from pufferfish.check.network import NetworkCheck, check_network
 from pufferfish.check.record import Checked, CheckFields, NoiseFor, OverlapAfter, RicherModel, StateStays, SubjectCheck
@@ -68,16 +69,11 @@ HIGH = 0.95
 def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, float] | None:
     """Return mean and high quantile of stays, in records; None where none was seen to end.
 
-    Where the longest stays are all cut off, the mean counts them as ended, and a quantile beyond is infinite.
-
-    Parameters
-    ----------
-    ended, cut : ndarray
-        Entry n is the number of stays of n records whose end was seen, or that were cut off then.
+    Entry n of ``ended`` and of ``cut`` is the number of stays of n records whose end was seen, or that were cut off
+    then. Where the longest stays are all cut off, the mean counts them as ended, and a quantile beyond is infinite.
 
     Examples
     --------
-    >>> import numpy as np
     >>> observed(np.array([0, 3, 0, 1]), np.array([0]))
     (1.5, 3.0)
     """
@@ -102,16 +98,13 @@ def lasting(kinds: Sequence[tuple[float, float]]) -> tuple[float, float]:
     if any(keep >= 1 for _, keep in kinds):
         return math.inf, math.inf
 
-    def left(n: int) -> float:
-        return sum(share * keep**n for share, keep in kinds)
+    def ended(n: int) -> bool:
+        return sum(share * keep**n for share, keep in kinds) <= (1 - HIGH) * (1 + 1e-12)
 
-    low, high = 0, 1
-    while left(high) > (1 - HIGH) * (1 + 1e-12):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if left(middle) > (1 - HIGH) * (1 + 1e-12) else (low, middle)
-    return sum(share / (1 - keep) for share, keep in kinds), float(high)
+    high = 1
+    while not ended(high):
+        high *= 2
+    return sum(share / (1 - keep) for share, keep in kinds), float(least_whole(ended, high // 2, high))
 
 
 APART = tuple(2**i for i in range(10))
@@ -119,12 +112,7 @@ APART = tuple(2**i for i in range(10))
 
 
 class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a model describes public data: a verdict and numbers (:class:`CheckFields`); prints as text.
-
-    Examples
-    --------
-    See :func:`check_model`.
-    """
+    """Whether a model describes public data: a verdict and numbers (:class:`CheckFields`); prints as text."""
 
     def _view(self) -> View:
         return view_of(self)
@@ -132,14 +120,7 @@ class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw how long states last, what people do by the hour, and how soon they forget: data in blue, Θ in black.
 
-        Parameters
-        ----------
-        path : path-like, optional
-            Where the picture is written.
-
-        Returns
-        -------
-        matplotlib Figure
+        The picture is written to ``path`` if given.
 
         Raises
         ------
@@ -185,21 +166,14 @@ def check_model(
         Privacy parameter of the noise that is spoken of: for a histogram of as many records, or for the marginals of
         all columns of a network, under the model.
 
-    Returns
-    -------
-    ModelCheck, or NetworkCheck of a network
-        Numbers and a verdict; it prints as text.
-
     Raises
     ------
     ParameterError
-        If it is not said that the data are public; and as :func:`read_sequences` does.
+        If it is not said that the data are public; and as :func:`read_sequences` does, which raises DataError too.
     NotApplicableError
         If Θ is neither a class of chains nor one network.
     ModelError
         If the data hold no transition.
-    DataError
-        As :func:`read_sequences` does.
 
     Examples
     --------
@@ -273,7 +247,7 @@ def check_model(
         ),
         states=sequences.states,
         occupancy=None if habits.occupancy is None else tuple(tuple(map(int, row)) for row in habits.occupancy),
-        stationary=() if steady is None else tuple(_ends(column) for column in steady.T),
+        stationary=() if steady is None else tuple((float(column.min()), float(column.max())) for column in steady.T),
     )
 
 
@@ -498,7 +472,3 @@ def _stays(habits: "Habits", theta: Theta) -> tuple[StateStays, ...]:
 
 def _kinds_of_stay(member: Any, x: int) -> Sequence[tuple[float, float]]:
     return member.stays[x] if isinstance(member, StaysChain) else [(1.0, float(member.mean_matrices[0][x, x]))]
-
-
-def _ends(values: Values) -> tuple[float, float]:
-    return float(values.min()), float(values.max())

@@ -5,22 +5,14 @@ held fixed and no dependence,
 
 .. math:: G = 2 \sum_{ab} n_{ab} \log \frac{n_{ab} n}{n_a n_b}
 
-has nearly a χ² law of (r − 1)(c − 1) degrees of freedom, where r rows and c columns of the table are not empty. Strata
-are independent, so their G and their degrees of freedom add up. Tables of two rows and two columns have one free count,
-which is hypergeometric; where all are of this kind, the law of G is computed, and not taken to be χ². Otherwise, where
-expected counts are near 1, the mean of G is above its degrees of freedom, and chance would be taken for dependence. The
-mean is known exactly, for each count is hypergeometric by itself; so G is made smaller by its ratio to the mean
-(Bartlett's correction), and never larger.
+has nearly a χ² law of (r − 1)(c − 1) degrees of freedom, r rows and c columns of the table not being empty (Wilks
+1935); those of independent strata add up. Where all tables are two by two, whose free count is hypergeometric, the law
+of G is computed instead. Otherwise, where expected counts are near 1, G is made smaller by its ratio to its exact mean
+(Bartlett 1937), and never larger: chance would be taken for dependence.
 
 What rows cannot show: in the pair of values that chance would bring together least often, in E rows, a dependence that
 does so ``TIMES`` as often adds about 2E(t log t − t + 1) to G. Where that is too little for the test to see it with
-``POWER``, rows are too few.
-
-References
-----------
-S. S. Wilks, "The likelihood test of independence in contingency tables", Ann. Math. Statist. 6 (1935).
-M. S. Bartlett, "Properties of sufficiency and statistical tests", Proc. R. Soc. A 160 (1937).
-S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979).
+``POWER``, rows are too few. Several tests are judged by Holm's rule (1979).
 """
 
 import math
@@ -44,18 +36,9 @@ Counts = NDArray[np.int64]
 class Dependence:
     """How two columns depend on each other given others.
 
-    Parameters
-    ----------
-    g : float
-        The likelihood ratio statistic, corrected.
-    freedom : int
-        Its degrees of freedom; 0 where what is given leaves nothing open.
-    p : float
-        The probability of as much by chance.
-    expected : float
-        Rows in which the two values would meet by chance that would meet least often.
-    rarest : tuple of int
-        These values: the places of their states.
+    ``g`` is the likelihood ratio statistic, corrected; ``freedom`` its degrees of freedom, 0 where what is given leaves
+    nothing open; ``p`` the probability of as much by chance; ``expected`` the rows in which the two values would meet
+    by chance that would meet least often, and ``rarest`` the places of these states.
     """
 
     g: float
@@ -112,14 +95,13 @@ def _law_of_two(a: int, b: int, n: int, apart: float) -> NDArray[np.float64]:
 
 def _exactly(laws: Sequence[NDArray[np.float64]], g: float) -> float:
     """Return the probability that G of several strata is so much or more; for more than one rounded up, to a step."""
-    step = _STEP if len(laws) > 1 else 0.0
-    if not step:
-        ((values, probabilities),) = laws
+    if len(laws) == 1:
+        values, probabilities = laws[0]
         return float(min(1.0, probabilities[values >= g - 1e-9].sum()))
-    bins = math.ceil(g / step)
+    bins = math.ceil(g / _STEP)
     below = np.array([1.0])
     for values, probabilities in laws:
-        places = np.ceil(np.maximum(values, 0.0) / step).astype(np.intp)
+        places = np.ceil(np.maximum(values, 0.0) / _STEP).astype(np.intp)
         below = np.convolve(below, np.bincount(places, weights=probabilities, minlength=1))[:bins]
     return float(max(0.0, 1 - below.sum()))
 
@@ -146,23 +128,16 @@ def _hypergeometric(n: int, a: int, b: int) -> tuple[NDArray[np.int64], NDArray[
     middle = a * b / n
     wide = 40 * math.sqrt(middle) + 40  # what lies beyond has no weight
     x = np.arange(max(0, a + b - n, math.floor(middle - wide)), min(a, b, math.ceil(middle + wide)) + 1)
-    logs = _log_factorial(np.array([a, n - a, b, n - b], dtype=np.float64)).sum() - _log_factorial(np.array([float(n)]))
-    for part in (x, a - x, b - x, n - a - b + x):
-        logs = logs - _log_factorial(part.astype(np.float64))
-    return x, logs
+    whole = _log_factorial(np.array([a, n - a, b, n - b, n])) @ np.array([1, 1, 1, 1, -1])
+    return x, whole - sum(_log_factorial(part) for part in (x, a - x, b - x, n - a - b + x))
 
 
 def _xlogx(x: NDArray[np.int64]) -> NDArray[np.float64]:
     return (x * np.log(np.maximum(x, 1))).astype(np.float64)
 
 
-def _log_factorial(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log x!, by Stirling's series of (x + 9)! for all x."""
-    z = x + 10.0
-    series = (
-        (z - 0.5) * np.log(z) - z + 0.5 * math.log(2 * math.pi) + 1 / (12 * z) - 1 / (360 * z**3) + 1 / (1260 * z**5)
-    )
-    return series - sum(np.log(x + i) for i in range(1, 10))
+def _log_factorial(x: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.array([math.lgamma(n + 1) for n in x.tolist()])
 
 
 # -- The law of χ² ---------------------------------------------------------------------------------------------------
@@ -221,8 +196,7 @@ def enough_rows(told: Dependence, level: float) -> bool:
     return told.freedom + added - _NORMAL * math.sqrt(2 * (told.freedom + 2 * added)) >= high
 
 
-_NORMAL = 0.8416212335729143
-"""What a standard normal number is below with probability ``POWER``."""
+_NORMAL = 0.8416212335729143  # what a standard normal number is below with probability ``POWER``
 
 
 def holm(p: Sequence[float], weights: Sequence[float], level: float) -> list[bool]:

@@ -44,12 +44,8 @@ __all__ = ["NetworkCheck", "PairCheck", "check_network", "network_text"]
 LEVEL = 0.005
 """The probability, at most, that a check finds a pair dependent where none is."""
 
-_TOWARDS = 10.0
-"""Rows as the model has them that are added to every row of a table with one more arrow."""
-
-_MOST_LEAKS = 12
-"""Pairs of which it is computed what the noise leaks, those that depend most."""
-
+_TOWARDS = 10.0  # rows as the model has them that are added to every row of a table with one more arrow
+_MOST_LEAKS = 12  # pairs of which it is computed what the noise leaks, those that depend most
 _MOST_COMBINATIONS = 5_000_000
 
 
@@ -58,24 +54,22 @@ class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     Parameters
     ----------
-    nodes : tuple of str
-        The nodes: the second is the one whose parents are given, and to which an arrow would go.
-    given : tuple of str
-        The parents of the second; of an arrow of the model its other parents.
-    gain : float
+    nodes, given
+        The second node is the one whose parents are given, and to which an arrow would go; of an arrow of the model its
+        other parents are given.
+    gain
         By how many nats in all the dependence fits the data better, as it was tested: half of the statistic G.
-    freedom : int
+    freedom
         The degrees of freedom of G; 0 where what is given leaves nothing open.
-    p : float
+    p
         The probability of as much by chance, for this pair alone.
-    expected : float
-        The rows in which two of their values would meet by chance, for the two that would meet least often.
-    rarest : tuple of str
-        These values.
+    expected, rarest
+        The rows in which two of their values would meet by chance, for the two that would meet least often; these
+        values.
     judged : {"dependent", "not seen", "too few", "not tested"}
         What the data say: that the nodes depend on each other; nothing, though they would show a strong dependence; or
         nothing, for they are too few; or that what is given leaves nothing open, or has too many combinations.
-    richer : RicherModel or None
+    richer
         What the model's noise leaks under the network with this arrow, for pairs without one that are dependent.
     """
 
@@ -93,23 +87,11 @@ class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=T
 class NetworkCheck(Checked, Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a network describes public data: a verdict and numbers; prints as text. See :func:`check_model`.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of data.
-    gain : float
-        By how many nats in all tables of these data, with the model's arrows, predict each row from all others better
-        than the model's tables do; below 0 where they do not.
-    clearly : float
-        What it must exceed to be more than chance.
-    tables : RicherModel
-        What the noise leaks under the network of these tables.
-    pairs : tuple of PairCheck
-        The pairs that the model calls independent given the parents of one of them.
-    arrows : tuple of PairCheck
-        The model's arrows.
-    unread : tuple of str
-        Nodes without a column, and those with such a parent: what cannot be checked of them is left out.
+    ``gain`` says by how many nats in all tables of these data, with the model's arrows, predict each row from all
+    others better than the model's tables do (below 0 where they do not), and ``clearly`` what it must exceed to be
+    more than chance; ``tables`` is what the noise leaks under the network of these tables. ``pairs`` are those that
+    the model calls independent given the parents of one of them, ``arrows`` the model's own. ``unread`` are nodes
+    without a column, and those with such a parent: what cannot be checked of them is left out.
     """
 
     kind: str = "Bayesian networks"
@@ -134,13 +116,7 @@ class NetworkCheck(Checked, Found, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mapping[str, Any]) -> NetworkCheck:
-    """Do the work of :func:`check_model` for a network.
-
-    Raises
-    ------
-    NotApplicableError
-        If Θ has several networks.
-    """
+    """Do the work of :func:`check_model` for a network; several are refused."""
     if len(theta.networks) != 1:
         raise NotApplicableError(
             f"Θ has {len(theta.networks)} networks, but a check covers one: check each network separately"
@@ -162,9 +138,8 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
     noise = NoiseFor(network, data.rows.records, Marginals(data.rows.nodes), epsilon)
     fitted = {node: _fitted(data, network, node) for node in whole}
     tables = noise.under(RicherModel(kind="tables"), lambda: BayesianNetwork({**network.cpts, **fitted}))
-    leaking = [_with_leakage(pair, network, noise, data) for pair in _found(pairs)[:_MOST_LEAKS]]
-    checked = {pair.nodes: pair for pair in leaking}
-    pairs = [checked.get(pair.nodes, pair) for pair in pairs]
+    leaking = {pair.nodes: _with_arrow(data, network, noise, pair) for pair in _found(pairs)[:_MOST_LEAKS]}
+    pairs = [msgspec.structs.replace(pair, richer=leaking.get(pair.nodes)) for pair in pairs]
     gains, free = zip(*(_gain(data, network, node) for node in whole), strict=True) if whole else ((0.0,), (0,))
     gain, clearly = sum(gains), LEAST_GAIN + 2 * math.sqrt(2 * sum(free))
     return NetworkCheck(
@@ -260,46 +235,34 @@ def _judged(data: "PublicRows", asked: Sequence[_Asked]) -> list[PairCheck]:
     seen = dict(zip(tested, holm(ps, [weights[i] for i in tested], LEVEL), strict=True))
     judged: list[PairCheck] = []
     for i, (pair, answer) in enumerate(zip(asked, told, strict=True)):
-        nodes, given = (state_label(pair.first), state_label(pair.second)), tuple(map(state_label, pair.given))
-        if answer is None or not answer.freedom:
-            judged.append(
-                PairCheck(nodes=nodes, given=given, gain=0, freedom=0, p=1, expected=0, rarest=(), judged="not tested")
-            )
-            continue
-        enough = seen[i] or enough_rows(answer, level * weights[i])
-        states = [data.rows.states[node][x] for node, x in zip((pair.first, pair.second), answer.rarest, strict=True)]
-        judged.append(
-            PairCheck(
-                nodes=nodes,
-                given=given,
-                gain=answer.g / 2,
-                freedom=answer.freedom,
-                p=answer.p,
-                expected=answer.expected,
-                rarest=tuple(states),
-                judged="dependent" if seen[i] else "not seen" if enough else "too few",
-            )
-        )
+        ends = pair.first, pair.second
+        first, second = map(state_label, ends)
+        numbers: dict[str, Any] = {"gain": 0, "freedom": 0, "p": 1, "expected": 0, "rarest": (), "judged": "not tested"}
+        if answer is not None and answer.freedom:
+            enough = seen[i] or enough_rows(answer, level * weights[i])
+            numbers = {
+                "gain": answer.g / 2,
+                "freedom": answer.freedom,
+                "p": answer.p,
+                "expected": answer.expected,
+                "rarest": tuple(data.rows.states[node][x] for node, x in zip(ends, answer.rarest, strict=True)),
+                "judged": "dependent" if seen[i] else "not seen" if enough else "too few",
+            }
+        judged.append(PairCheck(nodes=(first, second), given=tuple(map(state_label, pair.given)), **numbers))
     return judged
 
 
 # -- What the noise leaks where the data say something else ----------------------------------------------------------
 
 
-def _with_leakage(pair: PairCheck, network: BayesianNetwork, noise: NoiseFor, data: "PublicRows") -> PairCheck:
+def _with_arrow(data: "PublicRows", network: BayesianNetwork, noise: NoiseFor, pair: PairCheck) -> RicherModel:
+    """Return what the noise leaks under a network with one more arrow; where the data say little, the table stays."""
     first, second = (network.nodes[network.place(name)] for name in pair.nodes)
-    with part_of(f"{pair.nodes[0]}->{pair.nodes[1]}"):
-        more = {second: _with_arrow(data, network, first, second)}
-        richer = noise.under(RicherModel(kind="arrow"), lambda: BayesianNetwork({**network.cpts, **more}))
-    return msgspec.structs.replace(pair, richer=richer)
-
-
-def _with_arrow(data: "PublicRows", network: BayesianNetwork, first: Any, second: Any) -> CPT:
-    """Return a node's table given one more parent; where the data say little, it stays what it is in the model."""
     cpt = network.cpts[second]
-    parents = (first, *cpt.parents)
-    weights = data.together([*parents, second]) + _TOWARDS * cpt.table
-    return CPT(cpt.states, weights / weights.sum(axis=-1, keepdims=True), parents)
+    with part_of("->".join(pair.nodes)):
+        weights = data.together([first, *cpt.parents, second]) + _TOWARDS * cpt.table
+        table = CPT(cpt.states, weights / weights.sum(axis=-1, keepdims=True), (first, *cpt.parents))
+        return noise.under(RicherModel(kind="arrow"), lambda: BayesianNetwork({**network.cpts, second: table}))
 
 
 def _fitted(data: "PublicRows", network: BayesianNetwork, node: Any) -> CPT:
@@ -329,8 +292,7 @@ def _gain(data: "PublicRows", network: BayesianNetwork, node: Any) -> tuple[floa
 
 # -- The verdict, and a check as text ------------------------------------------------------------------------------
 
-_MOST_ROWS = 15
-"""Pairs that a table has without details."""
+_MOST_ROWS = 15  # pairs that a table has without details
 
 
 def network_verdict(

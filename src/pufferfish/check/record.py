@@ -2,8 +2,11 @@
 
 import os
 import shlex
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -12,9 +15,15 @@ from pufferfish._base.view import Shown
 from pufferfish._base.writing import record_kind, write_whole
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.left_out import Gain
+from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Query
+from pufferfish.theta.record import CONDEMNED, Checking
 from pufferfish.theta.states import state_label
+
+if TYPE_CHECKING:
+    from pufferfish.data.rows import Rows
+    from pufferfish.data.sequences import Sequences
 
 __all__ = [
     "CHECK",
@@ -27,6 +36,8 @@ __all__ = [
     "StateStays",
     "SubjectCheck",
     "Verdict",
+    "protecting",
+    "with_verdict",
 ]
 
 FORMAT, VERSION = "pufferfish-check", 2
@@ -37,14 +48,8 @@ CHECK = record_kind("check", FORMAT, "name another file, or give --overwrite")
 class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What to do about a model that a check doubts.
 
-    Parameters
-    ----------
-    kind : str
-        What the new model knows, as in :class:`RicherModel`; "arrow" or "tables" of networks.
-    command : str
-        A command that fits it.
-    noise_multiplier : float or None
-        About as much noise it needs, at the same ε.
+    ``kind`` is what the new model knows, as in :class:`RicherModel`, or "arrow" or "tables" of networks; ``command``
+    fits it. ``noise_multiplier`` is about as much noise as it needs, at the same ε.
     """
 
     kind: str
@@ -60,15 +65,8 @@ class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether to go on with a model, why, and what to do if not; prints as a list.
 
-    Parameters
-    ----------
-    word : {"go on", "in doubt", "do not go on"}
-        *Do not go on* if data contradict the model and its noise leaks too much for that; *in doubt* if too little is
-        known to tell.
-    reasons : tuple of str
-        What decides first, then what is in doubt.
-    remedies : tuple of Remedy
-        What to do next.
+    *Do not go on* if data contradict the model and its noise leaks too much for that; *in doubt* if too little is
+    known to tell. ``reasons`` say what decides first, then what is in doubt; ``remedies`` what to do next.
 
     Examples
     --------
@@ -113,22 +111,11 @@ class Checked(Shown):
 
 
 class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether the model fits one subject.
+    """Whether the model fits one subject; ``subject`` is "" where the table is one chain.
 
-    Parameters
-    ----------
-    subject : str
-        The subject; "" where the table is one chain.
-    transitions : int
-        How many there are.
-    member : int or None
-        The member of Θ that makes them likeliest.
-    nats, error : float or None
-        By how much the subject's own chain makes left-out days likelier than that member, and the standard error.
-    differs : bool
-        Whether that is clear, of so many subjects.
-    leakage : float or None
-        What the noise leaks to somebody who knows that chain.
+    ``member`` is the number of the member of Θ that makes its transitions likeliest, ``nats`` by how much the
+    subject's own chain makes left-out days likelier than that, ``error`` the standard error; ``differs`` whether that
+    is clear, of so many subjects. ``leakage`` is what the noise leaks to somebody who knows that chain, in nats.
     """
 
     subject: str
@@ -143,14 +130,8 @@ class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How many records a state lasts: mean and 95% quantile.
 
-    Parameters
-    ----------
-    state : str
-        The state.
-    observed : tuple of float or None
-        In the data, by Kaplan and Meier's estimate; None where no stay was seen to end.
-    least, most : tuple of float or None
-        Under the members of Θ with the shortest and the longest stays; None where no member says it.
+    ``observed`` is in the data, by Kaplan and Meier's estimate, None where no stay was seen to end; ``least`` and
+    ``most`` are under the members of Θ with the shortest and the longest stays, None where no member says it.
     """
 
     state: str
@@ -162,16 +143,8 @@ class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
 class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How much is forgotten this many steps later or earlier: the smallest overlap of the laws given two states.
 
-    Parameters
-    ----------
-    steps : int
-        The steps.
-    worst, subject : float and str
-        The overlap of the subject who forgets least, and that subject.
-    pooled : float
-        Of all subjects taken as one.
-    model : float or None
-        Of the model, the least of its members; None for chains that have no stationary law.
+    ``worst`` is that of ``subject``, who forgets least, ``pooled`` that of all taken as one, ``model`` the least of the
+    members of Θ; None for chains that have no stationary law.
     """
 
     steps: int
@@ -189,20 +162,20 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     kind : {"pooled", "own", "hour", "order2", "stays", "own order2", "own stays", "forgets"}
         One chain fitted to these data; everybody's own; a matrix for each hour; a chain of order 2; several kinds of
         stay; everybody's own of these; how soon the least forgetful subject forgets.
-    nats, error : float or None
+    nats, error
         By how much it makes left-out days likelier than Θ does, and the standard error; None where Θ says no
         likelihoods, or that was not asked.
-    leakage : float or None
+    leakage
         In nats; infinite where nothing is proved.
-    noise_multiplier, least : float or None
+    noise_multiplier, least
         The noise that this model needs at the same ε, and the same by days drawn again, 10%, where a member of Θ says
         no likelihoods.
-    by_chance : float or None
+    by_chance
         The largest noise multiplier at ε = 1 that everybody's own chains need by chance in a long series, where all
         live by one: the largest of 20 draws.
-    decided_by : str or None
+    decided_by
         The member that decides, where there are several.
-    reason : str or None
+    reason
         Why there are no numbers.
     """
 
@@ -225,17 +198,9 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
 class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every check found, as its file holds it.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        Whether to go on, why, and what to do if not.
-    origin, source : str
-        Where Θ came from, and what it was held against.
-    epsilon : float
-        Privacy parameter of the noise that is spoken of.
-    noise_multiplier : float or None
-        Of that noise, by :class:`LeakagePropagation`: for a histogram of these records, or the marginals of all
-        columns.
+    ``origin`` and ``source`` say where Θ came from, and what it was held against. ``noise_multiplier`` is that of the
+    noise that is spoken of at ``epsilon``, by :class:`LeakagePropagation`: for a histogram of these records, or the
+    marginals of all columns.
     """
 
     format: str = FORMAT
@@ -250,28 +215,11 @@ class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a check of a model of chains found besides.
 
-    Parameters
-    ----------
-    records, transitions : int
-        Observed records and transitions.
-    richer : tuple of RicherModel
-        Whether left-out days demand richer models, and what the noise leaks under these.
-    subjects : tuple of SubjectCheck
-        Who lives by the model.
-    not_asked : tuple of str
-        What could not be asked, and why.
-    coverage : str
-        Of how many people the noise covers the own chains, and what that rests on; "" where nothing can be said.
-    stays : tuple of StateStays
-        How long states last.
-    overlaps : tuple of OverlapAfter
-        How soon the present is forgotten.
-    states : tuple of str
-        Names of the states.
-    occupancy : tuple of tuple of int or None
-        Records by hour (rows) and state.
-    stationary : tuple of tuple of float
-        For every state the least and the largest share under the members of Θ; empty without stationary laws.
+    Observed records and transitions; whether left-out days demand richer models, and what the noise leaks under these;
+    who lives by the model; what could not be asked, and why; of how many people the noise covers the own chains, and
+    what that rests on ("" where nothing can be said); how long states last; how soon the present is forgotten; records
+    by hour (rows) and state; and for every state the least and the largest share under the members of Θ, empty without
+    stationary laws.
     """
 
     records: int
@@ -330,3 +278,64 @@ class NoiseFor:
         elif len(names) > 1 and witness is not None:
             who = names[witness.theta]
         return msgspec.structs.replace(asked, leakage=leaks, noise_multiplier=needs, decided_by=who)
+
+
+# -- A verdict kept in the file of the model: the word, the day, and which public table it was ------------------------
+# Never of a table that is protected: word and fingerprint would be exact functions of its rows, in a file that is
+# public. So no verdict is kept of a table that a ledger or a release in sight is about, by its name; and a release
+# refuses a model whose verdict is of the table that it reads, by its fingerprint.
+
+_PROTECTING = ("pufferfish-release", "pufferfish-ledger", "pufferfish-measurement")
+
+_LARGEST = 2**25  # bytes of a file that may be a record: ledgers grow
+
+
+def with_verdict(model: Model, check: Checked, data: "Sequences | Rows") -> Model:
+    """Return a model that says what its check against these data found.
+
+    Where another table condemned it, that stays: what one table contradicts is not mended by another.
+    """
+    before = model.checked
+    if before is not None and before.word == CONDEMNED and before.fingerprint != data.fingerprint:
+        return model
+    same = data.fingerprint is not None and data.fingerprint in (model.fitted_on or "").split()
+    checking = Checking(
+        word=check.verdict.word,
+        date=datetime.now(UTC).date().isoformat(),
+        source=data.base.source,
+        same=same,
+        fingerprint=data.fingerprint,
+    )
+    return replace(model, checked=checking)
+
+
+def protecting(table: str, folders: Iterable[str | os.PathLike[str]]) -> Path | None:
+    """Return a ledger or a release in some folders that is about a table of this name; None where there is none.
+
+    A table of several files has the names of all of them, and is about each.
+    """
+    names = set(_files_of(table))
+    for folder in dict.fromkeys(Path(folder).resolve() for folder in folders):
+        for path in sorted(folder.glob("*.json")):
+            if path.is_file() and path.stat().st_size <= _LARGEST and not names.isdisjoint(_tables_of(path)):
+                return path
+    return None
+
+
+def _tables_of(path: Path) -> Iterator[str]:
+    """Yield the names of the tables that a ledger or a release is about; none of any other file."""
+    try:
+        record: Any = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, OSError, RecursionError):
+        return
+    if not isinstance(record, dict) or record.get("format") not in _PROTECTING:
+        return
+    for holder in (record, record.get("data")):
+        for name in ("base", "rows_base", "rows"):
+            base = holder.get(name) if isinstance(holder, dict) else None
+            if isinstance(base, dict) and isinstance(base.get("source"), str):
+                yield from _files_of(base["source"])
+
+
+def _files_of(table: str) -> list[str]:
+    return [table, *table.split(", ")]

@@ -9,7 +9,7 @@ from pufferfish._base.view import Grid, View
 from pufferfish._base.words import at_most
 from pufferfish._draw.figure import BLUE, INK, LINES, PALE, clean, log_ticks, new_figure, shortened, titled
 from pufferfish.check.record import CheckFields
-from pufferfish.check.words import RICHER, STAYS, capital, richer_rows, stays_rows
+from pufferfish.check.words import RICHER, STAYS, richer_rows, stays_rows, usual_states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,10 +37,7 @@ def view_of(check: CheckFields) -> View:
     return View(check.verdict.sentence, facts, grids, str(check.verdict).splitlines()[1:])
 
 
-_MOST_STATES = 8
-
-_MARKERS = ("o", "^")
-"""Of the average stay, and of the number of records within which 95% of the stays end."""
+_MARKERS = ("o", "^")  # of the average stay, and of the number of records within which 95% of the stays end
 
 
 def draw_check(check: CheckFields) -> "Figure":
@@ -50,16 +47,9 @@ def draw_check(check: CheckFields) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, check)
         clean(axes, share=draw is not _stays)
-    titled(
-        figure, check.verdict.sentence, *map(capital, check.verdict.reasons[:2]), f"{check.source}; Θ: {check.origin}"
-    )
+    reasons = [reason[:1].upper() + reason[1:] for reason in check.verdict.reasons[:2]]
+    titled(figure, check.verdict.sentence, *reasons, f"{check.source}; Θ: {check.origin}")
     return figure
-
-
-def _usual(check: CheckFields) -> list[int]:
-    """Return the states that are drawn: the most frequent ones, in their order."""
-    weights = np.zeros(len(check.states)) if check.occupancy is None else np.sum(check.occupancy, axis=0)
-    return sorted(sorted(range(len(check.states)), key=lambda x: -weights[x])[:_MOST_STATES])
 
 
 def _stays(axes: Any, check: CheckFields) -> None:
@@ -67,7 +57,7 @@ def _stays(axes: Any, check: CheckFields) -> None:
 
     A quantile that is not reached stands above, hollow.
     """
-    usual = _usual(check)
+    usual = usual_states(check)
     aside = 0.025 * len(usual)  # as far on paper, however many states there are
     for place, x in enumerate(usual):
         stays = check.stays[x]
@@ -117,7 +107,7 @@ def _hours(axes: Any, check: CheckFields) -> None:
     counts = np.array(check.occupancy, dtype=np.float64)
     totals = counts.sum(axis=1)
     hours = np.flatnonzero(totals)
-    usual = _usual(check)
+    usual = usual_states(check)
     ends = _apart([counts[hours[-1], x] / totals[hours[-1]] for x in usual])
     for x, end, (colour, marker) in zip(usual, ends, LINES, strict=False):
         axes.plot(hours, counts[hours, x] / totals[hours], color=colour, marker=marker, markersize=3, linewidth=1.4)
@@ -156,8 +146,7 @@ def _apart(shares: list[float]) -> list[float]:
     return places
 
 
-_LINE = 0.05
-"""The height of a name, as a share of the axis."""
+_LINE = 0.05  # the height of a name, as a share of the axis
 
 
 def _overlaps(axes: Any, check: CheckFields) -> None:

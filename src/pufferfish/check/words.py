@@ -22,7 +22,6 @@ __all__ = [
     "STAYS",
     "WITHIN",
     "aligned",
-    "capital",
     "leaks",
     "leaks_more",
     "listed",
@@ -31,18 +30,15 @@ __all__ = [
     "some",
     "stays_rows",
     "text_of",
+    "usual_states",
     "verdict_of",
 ]
 
 WITHIN = 1.005
 """Leakage up to this multiple of ε counts as what was promised."""
 
-_FEW = 1000
-"""With fewer transitions than this it is said that they are few."""
-
-_NAMED = 3
-"""Subjects and pairs that a sentence names; of others the number is said."""
-
+_FEW = 1000  # with fewer transitions than this it is said that they are few
+_NAMED = 3  # subjects and pairs that a sentence names; of others the number is said
 _FOUND = {
     "pooled": "these days are likelier under another chain",
     "own": "habits differ between subjects",
@@ -244,11 +240,6 @@ def some(parts: Sequence[str]) -> str:
     return listed([*parts[:_NAMED], *([f"{len(parts) - _NAMED:,} more"] if len(parts) > _NAMED else [])])
 
 
-def capital(text: str) -> str:
-    """Return a text as a sentence begins."""
-    return text[:1].upper() + text[1:]
-
-
 # -- A check as text: its verdict ------------------------------------------------------------------------------------
 
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
@@ -396,11 +387,16 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def usual_states(check: CheckFields) -> list[int]:
+    """Return the states that are shown by the hour: the most frequent ones, in the model's order."""
+    totals = [sum(row[x] for row in check.occupancy or ()) for x in range(len(check.states))]
+    return sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])
+
+
 def _hours(check: CheckFields) -> Iterator[str]:
     assert check.occupancy is not None
-    totals = [sum(row[x] for row in check.occupancy) for x in range(len(check.states))]
-    usual = sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])  # in the model's order
-    rest = "" if len(usual) == len(totals) else f", the {len(usual)} most frequent states"
+    usual = usual_states(check)
+    rest = "" if len(usual) == len(check.states) else f", the {len(usual)} most frequent states"
     yield f"share of each state by the hour{rest}"
     rows: list[tuple[str, ...]] = []
     for hour, row in enumerate(check.occupancy):

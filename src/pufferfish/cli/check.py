@@ -7,9 +7,9 @@ import click
 
 from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.check import CHECK, ModelCheck, NetworkCheck, check_model
-from pufferfish.check.kept import protecting, with_verdict
-from pufferfish.check.network import network_text
+from pufferfish.check.check import ModelCheck, check_model
+from pufferfish.check.network import NetworkCheck, network_text
+from pufferfish.check.record import CHECK, protecting, with_verdict
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under

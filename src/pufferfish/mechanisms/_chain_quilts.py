@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import report_progress
 from pufferfish._core.chains.markov import Places, places_of
 from pufferfish._core.numbers.rounding import up
-from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, worst_node
+from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, SearchProblem, worst_node
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.influence_bound import InfluenceBound
@@ -187,28 +187,6 @@ class NodesAlike:
     right: Callable[[int], Vector]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
-    """A group of nodes with the losses of one chain: implements ``SearchProblem``."""
-
-    nodes: NodesAlike
-    losses: Weights
-    length: int
-    longest: int
-
-    def left(self, a: int) -> Vector:
-        return self.nodes.left(a)
-
-    def right(self, b: int) -> Vector:
-        return self.nodes.right(b)
-
-    def weight(self, first: int, last: int) -> float:
-        return self.losses(first, last)
-
-    def weights(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
-        return self.losses.many(first, last)
-
-
 class ChainQuiltBound(InfluenceBound):
     """A Markov quilt mechanism on chains.
 
@@ -278,12 +256,17 @@ class ChainQuilts(Engine):
         yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
         yield from self.groups(length)
 
-    def _problems(self, chain: BlockLoss, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, _Problem]]:
+    def _problems(self, chain: BlockLoss, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, SearchProblem]]:
         """Yield groups of nodes with what runs of records weigh under their member of Θ."""
         weights = [Weights(of_member) for of_member in self.possible(chain)]
         steps = chain.length.steps
         for nodes in groups:
-            yield nodes, _Problem(nodes, weights[nodes.theta], steps, self._longest or steps)
+            weight = weights[nodes.theta]
+            longest = self._longest or steps
+            yield (
+                nodes,
+                SearchProblem(steps, nodes.left, nodes.right, weight, weight.many, weight.uniform, longest),
+            )
 
     def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Bound:
         """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""
@@ -293,10 +276,7 @@ class ChainQuilts(Engine):
             steps = chain.length.steps
             for nodes, problem in self._problems(chain, self._visits(steps)):
                 report_progress("searching quilts", nodes.last / steps)
-                uniform = problem.losses.uniform
-                quilt = worst_node(
-                    problem, objective, nodes.first, nodes.last, uniform=uniform, floor=most, below=below
-                )
+                quilt = worst_node(problem, objective, nodes.first, nodes.last, floor=most, below=below)
                 if quilt is not None:
                     most, witness = quilt, _witness(quilt, nodes, chain.length, self._states)
                     if quilt.value >= below:

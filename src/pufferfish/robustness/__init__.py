@@ -5,31 +5,30 @@ A mechanism that is ε-Pufferfish private for Θ leaks at most ε + 2Δ to someb
 .. math:: \Delta = \inf_{\theta\in\Theta} \max_{s} \max\big(D_\infty(\tilde\theta_{|s} \| \theta_{|s}),\,
           D_\infty(\theta_{|s} \| \tilde\theta_{|s})\big)
 
-and :math:`D_\infty` is the max-divergence of the laws of the **whole database** given the secret s. Given s, an output
-is at most :math:`e^\Delta` times more or less likely under θ̃ than under the nearest θ (both are mixtures of the same
-conditional laws given the database); the two secrets of a pair give 2Δ, Θ the rest (Appendix A of the paper).
-
-How the maximum over databases is taken depends on the model:
-
-*   Markov chains: the largest ratio along a path, :mod:`pufferfish._core.path_divergence`. Independent chains
-    add up.
-*   Joint distributions: every database in turn, in exact fractions.
-*   Cliques: a database of a clique has probability P(N = j) / C(n, j), so ratios are those of P(N = j); exact.
-
-Everything is rounded up. See docs/robustness.md for what an infinite Δ means, and for why Δ is for short series.
+and :math:`D_\infty` is the max-divergence of the laws of the **whole database** given the secret s. Everything is
+rounded up. Proof: ``docs/proofs/robustness.md``; what an infinite Δ means, and why Δ is for short series:
+``docs/robustness.md``.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 from pufferfish._base.checked import is_list
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.robustness._laws import between_chains, between_cliques, between_joints, chain_secret
-from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
+from pufferfish.robustness._laws import (
+    OVER_THETA,
+    SAME,
+    Distance,
+    between_chains,
+    between_cliques,
+    between_joints,
+    chain_secret,
+)
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
@@ -111,26 +110,20 @@ class Robustness(float):
         return f"given that {self.secret}, {holds} allows a database that is impossible under {lacks}"
 
     def effective_epsilon(self, epsilon: float) -> float:
-        """Return ε + 2Δ, rounded up: what a mechanism that is ε-private for Θ leaks to this belief at most.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon is not a positive finite number.
-        """
+        """Return ε + 2Δ, rounded up: what a mechanism that is ε-private for Θ leaks to this belief at most."""
         promised = as_epsilon(epsilon)
         return math.inf if self == math.inf else float_up(Fraction(promised) + 2 * Fraction(float(self)))
 
 
 def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = None) -> Robustness:
-    r"""Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
+    """Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
 
     Parameters
     ----------
     theta : MarkovChain, JointDistribution, Cliques, a list of one of these, ChainClass or ModelClass
-        The class Θ that noise is calibrated for. Of a class of chains of several kinds the Markov chains among them
-        are asked, which bounds Δ from above. Of a chain with initial law ``"any"`` the member with the belief's own
-        initial law is taken: Δ is at most that.
+        The class Θ that noise is calibrated for. Of a class of chains of several kinds the Markov chains among them are
+        asked, which bounds Δ from above. Of a chain with initial law ``"any"`` the member with the belief's own initial
+        law is taken: Δ is at most that.
     belief : the same
         What an adversary believes; of several the worst counts. With initial law ``"any"`` every initial law is a
         belief: a Θ with ``"any"`` too takes the same one (the result is the supremum over them); against all others Δ
@@ -140,13 +133,13 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
         secrets.
     secrets : iterable of Secret or of pairs of them, optional
         What shall not be told apart; by default every single record having every single value it can have. Chains take
-        :class:`~pufferfish.theta.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible
-        under both is passed over; under one of them alone, it makes Δ infinite.
+        :class:`~pufferfish.theta.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible under both
+        is passed over; under one of them alone, it makes Δ infinite.
 
     Returns
     -------
     Robustness
-        Δ in nats, rounded up, with what decided it.
+        Δ in nats, rounded up, with what decided it (Theorem 2.4).
 
     Raises
     ------
@@ -156,10 +149,6 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
         If length or secrets do not fit, or no secret is possible.
     NotApplicableError
         If the kind of model, or of secret for it, is not covered.
-
-    References
-    ----------
-    Song, Wang, Chaudhuri (2017), Theorem 2.4.
 
     Examples
     --------
@@ -183,18 +172,14 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
             )
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
+    lengths = lengths_of(class_, length)
+    distance: Callable[[Any, Any], Distance | None]
     if class_.of_chains:
-        lengths = lengths_of(class_, length)
         asked = None if wanted is None else [chain_secret(s, lengths, class_.states) for s in wanted]
-
-        def distance(member: Any, believed: Any) -> Distance | None:
-            return between_chains(member, believed, lengths, asked)
+        distance = partial(between_chains, lengths=lengths, asked=asked)
     else:
-        lengths_of(class_, length)
-        between = between_joints if isinstance(class_.members[0], JointDistribution) else between_cliques
-
-        def distance(member: Any, believed: Any) -> Distance | None:
-            return between(member, believed, wanted)
+        between: Any = between_joints if isinstance(class_.members[0], JointDistribution) else between_cliques
+        distance = partial(between, wanted=wanted)
 
     several = not isinstance(belief, MarkovChain | Member)
     return _worst_of_nearest(_listed(class_.members), beliefs.members, distance, several)

@@ -1,35 +1,90 @@
-"""Divergence of cliques given a secret.
+"""Divergences between one belief and one member of Θ, given a secret: of chains, joint distributions and cliques.
 
-A database of a clique of n has probability P(N = j) / C(n, j), so ratios are those of P(N = j).
+Of chains the largest ratio along a path (:mod:`pufferfish._core.path_divergence`); independent chains add up. Of joint
+distributions every database in turn, in exact fractions. A database of a clique of n has the probability
+P(N = j) / C(n, j), so ratios are those of P(N = j); exact.
 """
 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.chains.markov import stationary_log_error
-from pufferfish._core.numbers.rounding import up
+from pufferfish._core.numbers.rounding import log_up, up
 from pufferfish._core.path_divergence import PathRatio, path_ratios
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query.pairs import place_of
-from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, SAME, Distance, Others, larger, log_largest
+from pufferfish.mechanisms.one_query.pairs import clique_conditions, place_of
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.secrets import CountIs, RecordIs, Secret, check_states
+from pufferfish.theta.secrets import RecordIs, Secret, check_states
 
-__all__ = ["ChainSecret", "between_chains", "between_cliques", "between_joints", "chain_secret"]
+__all__ = [
+    "OVER_THETA",
+    "SAME",
+    "ChainSecret",
+    "Distance",
+    "between_chains",
+    "between_cliques",
+    "between_joints",
+    "chain_secret",
+]
 
-# -- Divergence of Markov chains given a secret ----------------------------------------------------------------------
+OVER_THETA = "belief over theta"
+OVER_BELIEF = "theta over belief"
 
-Law = NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """The largest divergence between one belief and one member of Θ, and what decides it."""
+
+    value: float
+    secret: str | None = None
+    direction: str | None = None
+
+
+SAME = Distance(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Divergences of independent parts (chains, cliques) of which nothing is known, by what they are alike in."""
+
+    whole: Mapping[Any, float]
+    numbers: Mapping[Any, int]
+
+    def plus(self, value: float, own_kind: Any) -> float:
+        """Return the divergence of all parts together, when that of one part of its own kind has this value."""
+        counts = {kind: number - (kind == own_kind) for kind, number in self.numbers.items()}
+        rest = [up(self.whole[kind] * count) for kind, count in counts.items() if count]
+        return up(math.fsum([value, *rest])) if rest else value
+
+
+def larger(first: Distance | None, second: Distance) -> Distance:
+    """Return the larger of two distances, the first where they are equal."""
+    return second if first is None or second.value > first.value else first
+
+
+def log_largest(pairs: Iterable[tuple[Fraction, Fraction]], totals: tuple[Any, Any] = (1, 1)) -> float:
+    """Return the largest log ratio of pairs p, q, each divided by its total, over p > 0; inf where a q is 0."""
+    largest = Fraction(0)
+    for p, q in pairs:
+        if p and not q:
+            return math.inf
+        if p:
+            largest = max(largest, p / q)
+    return max(0.0, log_up(largest * Fraction(totals[1]) / Fraction(totals[0])))
+
+
+# -- Markov chains --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +98,7 @@ class ChainSecret:
 
 
 def chain_secret(secret: Secret, lengths: Sequence[ChainLength], states: Sequence[str]) -> ChainSecret:
-    """Return a secret of one record, checked.
-
-    Raises
-    ------
-    NotApplicableError
-        If it is of another kind.
-    ParameterError
-        If there is no such record or state.
-    """
+    """Return a secret of one record, checked; NotApplicableError if it is of another kind."""
     if not isinstance(secret, RecordIs):
         raise NotApplicableError(
             f"secret {str(secret)!r}: for Markov chains only RecordIs is covered, one record having some states; "
@@ -62,30 +109,24 @@ def chain_secret(secret: Secret, lengths: Sequence[ChainLength], states: Sequenc
     return ChainSecret(chain, step, tuple(states.index(s) for s in secret.states), str(secret))
 
 
-def _starts(member: MarkovChain, believed: MarkovChain) -> tuple[Law, Law] | None:
-    """Return the initial laws of belief and member; None where both are open."""
-    theirs, ours = _start(believed), _start(member)
-    if theirs is None:
-        return None
-    return theirs, theirs if ours is None else ours
+def _start(chain: MarkovChain) -> NDArray[np.float64] | None:
+    """Return the initial law, None where it is any."""
+    start = chain.initial_distribution
+    if isinstance(start, str):
+        return None if start == "any" else chain.stationary_distribution
+    return start
 
 
-def _start(chain: MarkovChain) -> Law | None:
-    q = chain.initial_distribution
-    if not isinstance(q, str):
-        return q
-    return None if q == "any" else chain.stationary_distribution
-
-
-def _kind(chain: MarkovChain) -> str:
-    return chain.initial_distribution if isinstance(chain.initial_distribution, str) else "given"
+def _is_stationary(chain: MarkovChain) -> bool:
+    return isinstance(chain.initial_distribution, str) and chain.initial_distribution == "stationary"
 
 
 def _same_start(member: MarkovChain, believed: MarkovChain) -> bool:
-    """Whether the initial laws are exactly the same, for chains of the same matrix."""
-    if _kind(member) != _kind(believed):
-        return _kind(member) == "any"
-    return _kind(member) != "given" or np.array_equal(member.initial_distribution, believed.initial_distribution)
+    """Whether the initial laws are exactly the same, for chains of the same matrix; "any" takes the belief's own."""
+    ours, theirs = member.initial_distribution, believed.initial_distribution
+    if isinstance(ours, str):
+        return ours == "any" or (isinstance(theirs, str) and ours == theirs)
+    return not isinstance(theirs, str) and np.array_equal(ours, theirs)
 
 
 def between_chains(
@@ -95,14 +136,15 @@ def between_chains(
 
     Laws of independent chains multiply, so the log ratios of their sequences add, and each maximum is taken by itself.
     """
-    starts = _starts(member, believed)
-    if starts is None and _start(member) is not None:
+    ours, theirs = _start(member), _start(believed)
+    if theirs is None and ours is not None:
         return Distance(math.inf)
     matrices = (believed.transition_matrix, member.transition_matrix)
     if np.array_equal(*matrices) and _same_start(member, believed):
         return SAME
-    ours = believed if _start(member) is None else member
-    error = sum(stationary_log_error(c.k) for c in (ours, believed) if _kind(c) == "stationary")
+    starts = None if theirs is None else (theirs, theirs if ours is None else ours)
+    chains = (believed if ours is None else member, believed)
+    error = sum(stationary_log_error(c.k) for c in chains if _is_stationary(c))
     steps = [c.steps for c in lengths]
     sets = [(x,) for x in range(member.k)] if asked is None else list(dict.fromkeys(s.states for s in asked))
     worst: Distance | None = None
@@ -134,7 +176,7 @@ def _given_each(
         yield value, chain, str(RecordIs(record if len(steps) == 1 else (chain, record), states[x]))
 
 
-# -- Divergence of joint distributions given a secret ----------------------------------------------------------------
+# -- Joint distributions ---------------------------------------------------------------------------------------------
 
 
 def between_joints(
@@ -172,6 +214,8 @@ def _rows_of_each(
                 yield str(RecordIs(variable, state)), parts[state]
 
 
+# -- Cliques ---------------------------------------------------------------------------------------------------------
+
 _Laws = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
 """Law of a clique's N under the belief, and under the member of Θ."""
 
@@ -183,8 +227,7 @@ def between_cliques(member: Cliques, believed: Cliques, wanted: Sequence[Secret]
     the P(N = j); and those j count that the secret leaves possible.
     """
     worst: Distance | None = None
-    for way, direction in enumerate((OVER_THETA, OVER_BELIEF)):
-        one, against = (believed, member) if way == 0 else (member, believed)
+    for direction, one, against in ((OVER_THETA, believed, member), (OVER_BELIEF, member, believed)):
         divergences = _each_member(one, against) if wanted is None else _each_clique_secret(one, against, wanted)
         for value, words in divergences:
             worst = larger(worst, Distance(value, words, direction))
@@ -206,7 +249,7 @@ def _each_member(one: Cliques, against: Cliques) -> Iterable[tuple[float, str]]:
 
 def _each_clique_secret(one: Cliques, against: Cliques, wanted: Sequence[Secret]) -> Iterable[tuple[float, str]]:
     for secret in wanted:
-        known, allowed = _clique_conditions(secret, one)
+        known, allowed = clique_conditions(secret, one)
         if known is None:
             continue
         laws = [
@@ -218,73 +261,28 @@ def _each_clique_secret(one: Cliques, against: Cliques, wanted: Sequence[Secret]
         if allowed is None:
             yield up(math.fsum(log_largest(zip(*pair, strict=True)) for pair in laws)), str(secret)
             continue
-        sums = _Sums.of(laws)
-        inside = [t for t, mass in enumerate(sums.one) if mass and allowed(t)]
+        ones, others, best = _sums(laws)
+        inside = [t for t, mass in enumerate(ones) if mass and allowed(t)]
         if inside:
-            totals = sum(sums.one[t] for t in inside), sum(m for t, m in enumerate(sums.other) if allowed(t))
-            yield log_largest([sums.best[t] for t in inside], totals), str(secret)
+            totals = sum(ones[t] for t in inside), sum(mass for t, mass in enumerate(others) if allowed(t))
+            yield log_largest([best[t] for t in inside], totals), str(secret)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """How many have it in several cliques: two laws of the number, and of its databases the pair of largest ratio."""
+def _sums(laws: Sequence[_Laws]) -> tuple[list[Fraction], list[Fraction], list[tuple[Fraction, Fraction]]]:
+    """Return two laws of how many have it in several cliques, and of its databases the pair of largest ratio, exactly.
 
-    one: list[Fraction]
-    other: list[Fraction]
-    best: list[tuple[Fraction, Fraction]]
-
-    @classmethod
-    def of(cls, laws: Sequence[_Laws]) -> "_Sums":
-        """Add up independent cliques, one after another, exactly."""
-        nothing = (Fraction(0), Fraction(1))
-        one, other, best = [Fraction(1)], [Fraction(1)], [(Fraction(1), Fraction(1))]
-        for law, against in laws:
-            size = len(one) + len(law) - 1
-            ones, others, bests = [Fraction(0)] * size, [Fraction(0)] * size, [nothing] * size
-            for t, j in itertools.product(range(len(one)), range(len(law))):
-                ones[t + j] += one[t] * law[j]
-                others[t + j] += other[t] * against[j]
-                pair = best[t][0] * law[j], best[t][1] * against[j]
-                if pair[0] * bests[t + j][1] > bests[t + j][0] * pair[1]:
-                    bests[t + j] = pair
-            one, other, best = ones, others, bests
-        return cls(one, other, best)
-
-
-def _clique_conditions(
-    secret: Secret, cliques: Cliques
-) -> tuple[list[tuple[int, int]] | None, Callable[[int], bool] | None]:
-    """Return how many members of each clique a secret says to have it and to lack it, and which totals it allows.
-
-    None for the first where it contradicts itself.
+    Independent cliques are added up one after another.
     """
-    check_states(secret, cliques.states)
-    possible: dict[tuple[int, int], set[str]] = {}
-    counts: list[CountIs] = []
-    for condition in secret.conditions:
-        if not isinstance(condition, RecordIs | CountIs):
-            raise NotApplicableError(
-                f"secret {str(secret)!r}: cliques do not list their databases, so a Fact cannot be looked up; use "
-                "RecordIs and CountIs, or a JointDistribution"
-            )
-        if isinstance(condition, CountIs):
-            counts.append(condition)
-            continue
-        clique, person = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
-        allowed = set(condition.states)
-        possible[clique, person] = possible.get((clique, person), set(cliques.states)) & allowed
-    lacks, has = cliques.states
-    known = [
-        (
-            sum(c == clique and left == {has} for (c, _), left in possible.items()),
-            sum(c == clique and left == {lacks} for (c, _), left in possible.items()),
-        )
-        for clique in range(len(cliques.groups))
-    ]
-    everybody = sum(cliques.groups)
-
-    def fits(having: int) -> bool:
-        number = {has: having, lacks: everybody - having}
-        return all(condition.allows(sum(number[s] for s in condition.states)) for condition in counts)
-
-    return known if all(possible.values()) else None, fits if counts else None
+    one, other, best = [Fraction(1)], [Fraction(1)], [(Fraction(1), Fraction(1))]
+    for law, against in laws:
+        size = len(one) + len(law) - 1
+        ones, others = [Fraction(0)] * size, [Fraction(0)] * size
+        bests = [(Fraction(0), Fraction(1))] * size
+        for t, j in itertools.product(range(len(one)), range(len(law))):
+            ones[t + j] += one[t] * law[j]
+            others[t + j] += other[t] * against[j]
+            pair = best[t][0] * law[j], best[t][1] * against[j]
+            if pair[0] * bests[t + j][1] > bests[t + j][0] * pair[1]:
+                bests[t + j] = pair
+        one, other, best = ones, others, bests
+    return one, other, best

@@ -77,6 +77,11 @@ class Law:
         """The greatest number with mass."""
         return self.start + self.size - 1
 
+    @property
+    def points(self) -> NDArray[np.int64]:
+        """The numbers as vectors; shape (n, 1)."""
+        return np.arange(self.start, self.start + self.size)[:, None]
+
     def plus(self, other: "Law") -> "Law":
         """Return the law of the sum of independent numbers with these laws."""
         rounding = (4 * min(self.size, other.size) + 16) * UNIT
@@ -139,8 +144,7 @@ def log_rounding(masses: Wide, additions: int) -> float:
 
 # -- The exact loss of Laplace noise for a statistic whose laws are known (beyond the paper) -------------------------
 
-_FARTHEST = 1e12
-"""Logarithms of what noise could make of a law's farthest mass, up to which wide numbers reach."""
+_FARTHEST = 1e12  # logarithms of what noise could make of a law's farthest mass, up to which wide numbers reach
 
 
 def laplace_loss(mu: Law, nu: Law, scale: float) -> float:

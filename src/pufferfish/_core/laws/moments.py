@@ -7,12 +7,7 @@ Let S be the sum of f over n observed records of C chains. For every real s
 
 wherever the records are, and whatever gaps are between them; the norm is that of L²(π). Of steps the same holds with
 ‖P ∘ e^{sF}‖ for each. A start whose law has a density of at most e^c towards the stationary law adds c for each chain.
-Where every chain has all of its N records the moments themselves are computed.
-
-Of steps from a state x there is a bound that needs no law of the states: as long as P(y | x, what was before) ≤ p, the
-mean of exp(s N_xy − N_x log(1 − p + p e^s)) is at most 1 for s > 0.
-
-References: ``docs/proofs/released.md``.
+Where every chain has all of its N records the moments themselves are computed. Proofs: ``docs/proofs/released.md``.
 """
 
 from dataclasses import dataclass
@@ -24,33 +19,19 @@ __all__ = ["Walk", "laplace_log_moments", "rate_of"]
 
 Array = NDArray[np.float64]
 
-_MOST_NUMBERS = 20_000_000
-"""Numbers of all matrices together above which moments are bounded, and not computed."""
-
-_FAR = 64
-"""Steps apart up to which what two records tell of each other is looked at by itself."""
-
-_RAISED = 1 + 1e-13
-"""What norms are multiplied by, as they are computed in doubles."""
-
-_INSIDE = 1 - 1e-9
-"""Moments of noise exist for factors below 1/scale."""
+_MOST_NUMBERS = 20_000_000  # numbers of all matrices together above which moments are bounded, and not computed
+_FAR = 64  # steps apart up to which what two records tell of each other is looked at by itself
+_RAISED = 1 + 1e-13  # what norms are multiplied by, as they are computed in doubles
+_INSIDE = 1 - 1e-9  # moments of noise exist for factors below 1/scale
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
     """A chain with the same law at all times, or that of a cycle, on states or on what they are seen of.
 
-    Parameters
-    ----------
-    kernels : (c, n, n) ndarray
-        The matrices of successive steps, until they repeat; a chain may begin with any of them.
-    laws : (c, n) ndarray
-        The law before each of these steps, which the matrix before it leads to.
-    seen : (n,) ndarray of int
-        The state that each is seen as.
-    start : float
-        The logarithm of the largest density of the first law towards these.
+    ``kernels`` (c, n, n) are the matrices of successive steps, until they repeat; a chain may begin with any of them.
+    ``laws`` (c, n) are the law before each of these steps, which the matrix before it leads to. ``seen`` (n,) is the
+    state that each is seen as, ``start`` the logarithm of the largest density of the first law towards these.
     """
 
     kernels: Array
@@ -140,15 +121,7 @@ def _leon_perron(law: Array, g: Array, forgets: float) -> Array:
 
 
 def laplace_log_moments(scales: Array, factors: Array) -> Array:
-    """Return log E exp(Σ_j c_j Z_j) for discrete Laplace variables; infinite where |c_j| is not below 1/scale.
-
-    Parameters
-    ----------
-    scales : (m,) ndarray
-        The scales.
-    factors : (..., m) ndarray
-        The c_j.
-    """
+    """Return log E exp(Σ_j c_j Z_j) of discrete Laplace variables, c (..., m); infinite unless all |c_j| are small."""
     p = np.exp(-1 / np.maximum(scales, 1e-300))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         less = (1 - p * np.exp(factors)) * (1 - p * np.exp(-factors))

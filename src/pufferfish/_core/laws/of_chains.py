@@ -8,41 +8,20 @@ and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are
 Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
 of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
 min(i, T − i)·S·k. What other, independent records add is convolved in once, where the first law is asked for: until
-then a sweep has the sums of this chain alone. Both convolutions together add up no more terms than F has values.
+then a sweep has the sums of this chain alone.
 
-**Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m
-and c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ
-only in the factor M^m(u, a)·M^{m+D}(a, v) against M^{m+D}(u, a)·M^m(a, v). If these polynomials agree entry by entry up
-to a factor e^{±η}, for all states u, v, a, then so do the joint laws of the two nodes, whatever the chain does outside:
-all other factors are non-negative and the same. So the nodes that are m or more steps from both ends are covered by the
-first of them, with an error of η for each hop on the way, and twice that for conditional laws. η falls geometrically
-with m; the least m at which the whole error is negligible is searched, and if there is none every node has its law
-computed.
+A statistic may count steps too, F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t): then a step of a sweep adds up a step with each
+part P∘[g = d] of the matrix, shifted by d.
 
-**Steps.** A statistic may count steps too, F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t): then a step of a sweep adds up a step
-with each part P∘[g = d] of the matrix, shifted by d, and M(z) has the entries P(x, y) z^{f(y)+g(x,y)}. All else is the
-same, as α and β are separated at a record, and each step is on one side of it.
+**Most nodes need no law of their own**: those m or more steps from both ends are covered by the first of them, with an
+error that is computed and falls geometrically with m. **Every initial law at once**: the worst mixture has at most two
+first states, and a closed form; a bound a little above it is put into its inequalities again, with rounding against it.
 
-Laws under every initial law at once: mixtures whose weights an adversary may choose.
-
-Let A_x be the probability of a secret s given the first state x, and μ_x the law of the statistic given both; B_x, ν_x
-the same for another secret s'. Under an initial law q the law given s is Σ q_x A_x μ_x / Σ q_x A_x. For a functional u
-of the first law and v of the second (a cumulative probability, the density of a noisy output) the ratio to be bounded
-is
-
-.. math:: \frac{\sum q_x A_x u_x \cdot \sum q_x B_x}{\sum q_x A_x \cdot \sum q_x B_x v_x}.
-
-**Two first states suffice.** With Σ q A = 1 (scaling q does not matter) and Σ q B fixed, it is a ratio of two linear
-forms on {q ≥ 0: two equations}, largest at a vertex, which has at most two positive entries.
-
-**On two states in closed form.** With weights 1 and t it is (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), all coefficients
-non-negative, and at most λ for all t > 0 exactly if λd₀ ≥ n₀, λd₂ ≥ n₂, and n₁ ≤ λd₁ or
-(n₁ − λd₁)² ≤ 4(λd₀ − n₀)(λd₂ − n₂). The least such λ is a root of a quadratic; a λ a little above it is put into these
-inequalities again, with rounding against it, so nothing rests on the root.
+Proofs: ``docs/proofs/laws.md``.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -64,8 +43,7 @@ Logs = NDArray[np.float64]
 
 _INFLATE = (1e-11, 1e-9, 1e-7, 1e-5)
 _ROUND = 64 * UNIT
-_FARTHEST = 690.0
-"""Logarithm of the largest ratio that is told from an infinite one."""
+_FARTHEST = 690.0  # logarithm of the largest ratio that is told from an infinite one
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,37 +81,33 @@ def mixture_shift(mu: LawFamily, nu: LawFamily) -> Shift:
     # any two first states at once are no less than any mixture; one first state is a mixture
     high = max((shift(m, n).certain for m, n in pairs), default=0)
     low = max((shift(m, n).near for m, n in single), default=0) - 1
-    reach = least_whole(lambda w: _within(mu, nu, w) and _within(nu, mu, w), low, high)
+    one, other = (_Tails(family, *_range(mu, nu), _weight_error(mu, nu)) for family in (mu, nu))
+    reach = least_whole(lambda w: _within(one, other, w) and _within(other, one, w), low, high)
     return Shift(reach, reach, 0.0)
 
 
-def _within(mu: LawFamily, nu: LawFamily, reach: int) -> bool:
+class _Tails:
+    """Logarithms of P(F ≤ n) and P(F > n) given each first state, for n = low − 1, …, high; shape (k, n)."""
+
+    def __init__(self, family: LawFamily, low: int, high: int, weight_error: float) -> None:
+        self.weights = _weights(family)
+        self.error = weight_error / 2 + sum(law.cumulative_error for law in family.laws if law)
+        self.below, self.above = np.full((2, len(family.laws), high - low + 2), -np.inf)
+        for x, law in enumerate(family.laws):
+            if law is not None:
+                first, last = law.start - low + 1, law.end - low + 1
+                self.below[x, first:last], self.below[x, last:] = law.log_below[:-1], 0.0
+                self.above[x, :first], self.above[x, first:last] = 0.0, law.log_above[1:]
+
+
+def _within(mu: _Tails, nu: _Tails, reach: int) -> bool:
     """Whether F_μ(n) ≤ F_ν(n + reach) for certain, at all n and under all initial laws."""
-    low, high = _range(mu, nu)
-    a, b = _weights(mu), _weights(nu)
-    error = _weight_error(mu, nu) + sum(law.cumulative_error for family in (mu, nu) for law in family.laws if law)
-    numbers = np.arange(low - 1, high + 1)
-    below, there = (_on(family, _below, places) for family, places in ((mu, numbers), (nu, numbers + reach)))
-    above, beyond = (_on(family, _above, places) for family, places in ((mu, numbers), (nu, numbers + reach)))
-    by_below = _worst_ratio(a + below, b, a, b + there) <= -error
-    by_above = _worst_ratio(b + beyond, a, b, a + above) <= -error
+    numbers = mu.below.shape[1]
+    there = np.minimum(np.arange(numbers) + reach, numbers - 1)
+    a, b, error = mu.weights, nu.weights, mu.error + nu.error
+    by_below = _worst_ratio(a + mu.below, b, a, b + nu.below[:, there]) <= -error
+    by_above = _worst_ratio(b + nu.above[:, there], a, b, a + mu.above) <= -error
     return bool(np.all(by_below | by_above))
-
-
-def _below(law: Law, numbers: NDArray[np.int64]) -> Logs:
-    """Return log P(F ≤ n)."""
-    logs = law.log_below[np.clip(numbers - law.start, 0, law.size - 1)]
-    return np.where(numbers < law.start, -np.inf, np.where(numbers >= law.end, 0.0, logs))
-
-
-def _above(law: Law, numbers: NDArray[np.int64]) -> Logs:
-    """Return log P(F > n)."""
-    logs = law.log_above[np.clip(numbers + 1 - law.start, 0, law.size - 1)]
-    return np.where(numbers >= law.end, -np.inf, np.where(numbers < law.start, 0.0, logs))
-
-
-def _on(family: LawFamily, of: Callable[[Law, NDArray[np.int64]], Logs], numbers: NDArray[np.int64]) -> Logs:
-    return np.array([np.full(len(numbers), -np.inf) if law is None else of(law, numbers) for law in family.laws])
 
 
 def _range(mu: LawFamily, nu: LawFamily) -> tuple[int, int]:
@@ -210,16 +184,11 @@ _NEGLIGIBLE = 4e-13
 
 _LEAST_NEGLIGIBLE = 2e-9
 
-_MOST_WORK = 1e11
-"""Multiplications for the laws of all nodes, where none covers others."""
-
-_SHORTEST = 24
-"""Chains of fewer steps have every law computed."""
-
+_MOST_WORK = 1e11  # multiplications for the laws of all nodes, where none covers others
+_SHORTEST = 24  # chains of fewer steps have every law computed
 _GROWTH = 1.3
 
-_REPORTED = 64
-"""Steps between reports of progress."""
+_REPORTED = 64  # steps between reports of progress
 
 
 @dataclass(frozen=True, slots=True)

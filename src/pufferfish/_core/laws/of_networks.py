@@ -46,8 +46,7 @@ Allowed = Sequence[NDArray[np.bool_] | None]
 MOST_ENTRIES = 50_000_000
 """Entries of the largest array that is ever made; more is refused before it is. All messages have twice as many."""
 
-_BYTES = 64
-"""Memory of an entry while it is computed: two words, and as much again for what is made on the way."""
+_BYTES = 64  # memory of an entry while it is computed: two words, and as much again for what is made on the way
 
 
 # -- Arrays of polynomials -------------------------------------------------------------------------------------------
@@ -168,13 +167,11 @@ def additive_law(
         What each state of variable j adds to the query.
     allowed : sequence of (ndarray of bool or None), optional
         Evidence: states that each variable can have, None for all.
-    most_entries : int
-        Largest array to make.
 
     Raises
     ------
     ModelError
-        If an array on the way would have more entries than that; nothing has been computed then.
+        If an array on the way would have more than ``most_entries``; nothing has been computed then.
 
     Examples
     --------

@@ -1,17 +1,15 @@
-r"""∞-Wasserstein distance on the line, and how much mass stays behind at a given reach.
+r"""∞-Wasserstein distance on the line, and how much mass can be carried within a reach.
 
-:math:`W_\infty(\mu, \nu)` is the least w for which some coupling of μ and ν moves no mass farther than w. On the line
-it is the least w with F_μ(n) ≤ F_ν(n + w) and F_ν(n) ≤ F_μ(n + w) for all n: the tails decide it as much as the bulk,
-so cumulative masses are compared by their logarithms, counted from the nearer end, with the bound of their error.
+:math:`W_\infty(\mu, \nu)` is the least w with F_μ(n) ≤ F_ν(n + w) and F_ν(n) ≤ F_μ(n + w) for all n: the tails decide
+it as much as the bulk, so cumulative masses are compared by their logarithms, counted from the nearer end, with the
+bound of their error.
 
-Where two cumulative masses are equal, rounding cannot tell which is the larger. Then masses are compared as numbers
-known up to a factor 1 + s: if laws μ', ν' within that factor of μ, ν can be coupled within w, Laplace noise of scale b
-leaks at most w/b + 2 log(1 + s) (Theorem 2.4 with D∞ ≤ log(1 + s) on both sides), and :class:`Shift` says both numbers.
-
-Such μ', ν' exist if μ/(1+s) can be carried into ν·(1+s) within w, and ν/(1+s) into μ·(1+s): a flow that saturates the
-one side and a flow that saturates the other can be merged into one that saturates both (Mendelsohn and Dulmage). On the
-line matching each atom, in increasing order, to the smallest unmatched mass within reach carries as much as can be
-carried.
+Where two cumulative masses are equal, rounding cannot tell which is the larger. Then masses are numbers known up to a
+factor 1 + s: laws within that factor of μ, ν can be coupled within w if μ/(1+s) can be carried into ν·(1+s) within w,
+and ν/(1+s) into μ·(1+s), as a flow that saturates the one side and one that saturates the other can be merged into one
+that saturates both (Mendelsohn and Dulmage). Laplace noise of scale b then leaks at most w/b + 2 log(1 + s) (Theorem
+2.4), and :class:`Shift` says both numbers. Matching each atom, in increasing order, to the smallest unmatched mass
+within reach carries as much as can be carried. Proofs: ``docs/proofs/laws.md``.
 """
 
 import math
@@ -21,11 +19,12 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pufferfish._core.laws.law import Law
-from pufferfish._core.numbers.rounding import UNIT, float_up, least_whole, up
+from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.numbers.rounding import UNIT, least_whole, up
 
-__all__ = ["Shift", "carried", "distance", "shift", "unmatched"]
+__all__ = ["Shift", "atoms", "carried", "distance", "shift", "tie"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,27 @@ def shift(mu: Law, nu: Law) -> Shift:
     at_least, at_most = (max(pair) for pair in zip(_one_way(mu, nu), _one_way(nu, mu), strict=True))
     if at_least == at_most:
         return Shift(at_most, at_most, 0.0)
-    # the smallest power of two that covers what is not known of the masses: exact to multiply with
-    s = Fraction(2) ** math.ceil(math.log2(math.expm1(max(mu.log_error, nu.log_error, 4 * UNIT))))
-    (p, q), (x, y) = _whole(mu, nu), (_points(mu), _points(nu))
-    near = least_whole(lambda reach: _fits(x, p, y, q, reach, s), at_least - 1, at_most)
-    slack = up(mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
+    s, slack = tie(mu, nu)
+    x, p, y, q = atoms(mu, nu)
+    places, others = x[:, 0].tolist(), y[:, 0].tolist()
+    near = least_whole(lambda reach: _fits(places, p, others, q, reach, s), at_least - 1, at_most)
     return Shift(at_most, near, slack if near < at_most else 0.0)
+
+
+def tie(mu: Law | VectorLaw, nu: Law | VectorLaw) -> tuple[Fraction, float]:
+    """Return s such that the masses of two laws are known up to a factor 1 + s, and the nats that this costs."""
+    # the smallest power of two, which is exact to multiply with
+    s = Fraction(2) ** math.ceil(math.log2(math.expm1(max(mu.log_error, nu.log_error, 4 * UNIT))))
+    return s, up(mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
+
+
+def atoms(
+    mu: Law | VectorLaw, nu: Law | VectorLaw
+) -> tuple[NDArray[np.int64], list[int], NDArray[np.int64], list[int]]:
+    """Return points and whole masses of two laws, over one denominator."""
+    (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
+    common = max(p_bits, q_bits)
+    return mu.points, [v << (common - p_bits) for v in p], nu.points, [v << (common - q_bits) for v in q]
 
 
 def _one_way(mu: Law, nu: Law) -> tuple[int, int]:
@@ -73,17 +87,6 @@ def _one_way(mu: Law, nu: Law) -> tuple[int, int]:
     needed, enough = np.minimum(needed, last), np.minimum(enough, last)
     offset = nu.start - mu.start
     return max(0, int(np.max(needed - ends)) + offset), max(0, int(np.max(enough - ends)) + offset)
-
-
-def _points(law: Law) -> list[int]:
-    return [law.start + int(n) for n in np.flatnonzero(law.masses.positive)]
-
-
-def _whole(mu: Law, nu: Law) -> tuple[list[int], list[int]]:
-    """Return the positive masses of two laws as whole numbers over one denominator."""
-    (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
-    common = max(p_bits, q_bits)
-    return [v << (common - p_bits) for v in p if v], [v << (common - q_bits) for v in q if v]
 
 
 def _fits(x: Sequence[int], p: Sequence[int], y: Sequence[int], q: Sequence[int], reach: int, s: Fraction) -> bool:
@@ -113,16 +116,6 @@ def carried(x: Sequence[int], p: Sequence[int], y: Sequence[int], q: Sequence[in
                 room[j] -= moved
                 total += moved
     return total
-
-
-def unmatched(mu: Law, nu: Law, reach: int) -> float:
-    """Return the share of the mass that no coupling of two laws keeps within reach, rounded up with their error."""
-    (p, q), (x, y) = _whole(mu, nu), (_points(mu), _points(nu))
-    total_p, total_q = sum(p), sum(q)
-    here, there = [v * total_q for v in p], [v * total_p for v in q]
-    behind = Fraction(total_p * total_q - carried(x, here, y, there, reach), total_p * total_q)
-    # masses that are wrong by a factor e^η move at most e^η − 1 of the total on either side
-    return min(1.0, float_up(behind) + 2 * math.expm1(mu.log_error + nu.log_error))
 
 
 def distance(

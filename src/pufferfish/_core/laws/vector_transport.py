@@ -1,25 +1,16 @@
 r"""Transport between laws of integer vectors: :math:`W_\infty` in the L1 metric, and the mass no coupling keeps close.
 
-For laws p on atoms :math:`x_i` and q on atoms :math:`y_j`, :math:`W_\infty(p, q) = \min_\gamma \max\{\|x_i - y_j\|_1 :
-\gamma_{ij} > 0\}` over the couplings γ of p and q (Song, Wang, Chaudhuri 2017, Section 3). W is at least
-:math:`W_\infty` exactly when the bipartite network with an arc from i to j wherever :math:`\|x_i - y_j\|_1 \le W`
-carries a flow that exhausts p (Hall, Strassen). The rest of the greatest flow, ``unmatched``, is the δ of an (ε, δ)
-variant.
-
-**Masses are exact integers.** A tail of mass 1e-300 decides :math:`W_\infty` as well as any other, so no float takes
-part in a decision: a flow is found in integers of any size.
-
-**How W is found**:
+W is at least :math:`W_\infty` of two laws exactly when the bipartite network with an arc between atoms that are at most
+W apart carries a flow that exhausts the first (Hall, Strassen). The rest of the greatest flow, ``unmatched``, is the δ
+of an (ε, δ) variant. Masses are exact integers of any size: a tail of mass 1e-300 decides as well as any other.
 
 1. *From below.* For a sign vector v in :math:`\{-1, 0, 1\}^m` the projection :math:`v \cdot x` is 1-Lipschitz in L1, so
    every half-line needs :math:`p\{v \cdot x \le t\} \le q\{v \cdot y \le t + W\}`.
 2. *From above.* Filling the atoms in the order of :math:`v \cdot x` is a coupling; its longest arc is a bound.
-3. *In between*, by halving the distances that occur: whether one is enough is a greatest flow, found by augmenting
-   paths. Where a distance is not enough, the flow within it is what the next, longer one starts from.
+3. *In between*, by halving the distances that occur; the flow within a shorter one is what a longer one starts from.
 
-**Atoms along one line**, or along any staircase that is monotone in every coordinate, are isometric to numbers: there
-:math:`\|a - b\|_1 = |v \cdot (a - b)|`, and the first atom within reach is always the right one to take
-(:func:`pufferfish._core.laws.transport.carried`). This has no limit of size.
+Atoms along one line, or any staircase that is monotone in every coordinate, are isometric to numbers
+(:func:`pufferfish._core.laws.transport.carried`), and have no limit of size.
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,42 +29,24 @@ __all__ = ["least_reach", "unmatched"]
 Atoms = NDArray[np.int64]
 _Law = tuple[Atoms, list[int]]
 
-_Flow = list[dict[int, int]]
-"""What each atom of q takes from which of p."""
-
-_PAIRS = 4_000_000
-"""Most pairs of atoms a matrix of distances is built for (32 megabytes)."""
-
-_ALL_SIGNS = 4
-"""Up to this dimension all 3^m - 1 sign vectors are tried, above it the coordinates and two diagonals."""
-
-_FAR = 2**62
-"""Beyond every distance: atoms are closer than this in L1."""
+_Flow = list[dict[int, int]]  # what each atom of q takes from which of p
+_PAIRS = 4_000_000  # most pairs of atoms a matrix of distances is built for (32 megabytes)
+_ALL_SIGNS = 4  # up to this dimension all 3^m - 1 sign vectors are tried, above it the coordinates and two diagonals
+_FAR = 2**62  # beyond every distance: atoms are closer than this in L1
 
 
 def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], *, slack: Fraction | int = 0) -> int:
     r"""Return the least W such that p and q have a coupling that moves nothing farther than W in L1: :math:`W_\infty`.
 
-    Parameters
-    ----------
-    x, y : (n, m) and (n', m) ndarray of int
-        Atoms, one in each row; an atom may occur in several rows.
-    p, q : sequences of int
-        Their masses, over one denominator common to p and q.
-    slack : Fraction or int, optional
-        s ≥ 0: every mass is known up to a factor in [1/(1+s), 1+s], as a rounded float is. With s = 0 each law is
-        divided by its sum. Why a slack never adds to W, and what it costs, is told in
-        :mod:`pufferfish._core.laws.transport`.
+    Atoms stand in the rows of x and y, where one may occur several times; masses are over one denominator. With
+    ``slack`` s > 0 every mass is known up to a factor in [1/(1+s), 1+s]; with s = 0 each law is divided by its sum.
+    Why a slack never adds to W, and what it costs, is told in :mod:`pufferfish._core.laws.transport`.
 
     Raises
     ------
     ModelError
         If the sums differ by more than the slack allows, distances reach 2**62, or a flow is needed between atoms that
         are not on one line and have more than 4e6 pairs.
-
-    References
-    ----------
-    Song, Wang, Chaudhuri (2017), Section 3; Mendelsohn, Dulmage (1958), Theorem 1; Strassen (1965), Theorem 11.
 
     Examples
     --------

@@ -17,11 +17,8 @@ Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Places = tuple[int, ...]
 
-_COUNTED = 1 << 20
-"""Scopes with more configurations are not looked at one by one: all of them count as possible."""
-
-_LOOSE = 1e-3
-"""Laws whose relative error may be larger are taken as unknown."""
+_COUNTED = 1 << 20  # scopes with more configurations are not looked at one by one: all of them count as possible
+_LOOSE = 1e-3  # laws whose relative error may be larger are taken as unknown
 
 
 class _Listed(NamedTuple):

@@ -1,19 +1,19 @@
-r"""Separation in directed graphs without cycles: which nodes can tell about a node once others are known.
+"""Separation in directed graphs without cycles: which nodes can tell about a node once others are known.
 
 Sets of nodes are whole numbers, bit j for node j: unions, differences and tests cost little, and sets can be keys.
 
 A path is *active* given a set Q if every collider on it (both arrows point into it) is in Q or has a descendant in Q,
-and no other inner node is in Q. Nodes that no active path joins are independent given Q (d-separation). The nodes of an
-*ancestral* set, one that holds all parents of its nodes, form a network of their own; marrying the parents of every
-node and dropping directions gives its *moral graph*, in which Q separates two nodes if and only if it d-separates them
-in the smallest ancestral set that holds all of them.
+and no other inner node is in Q. Nodes that no active path joins are independent given Q (d-separation). The *moral
+graph* of an *ancestral* set, one that holds all parents of its nodes, marries parents and drops directions: Q separates
+two nodes there, in the smallest such set that holds all of them, if and only if it d-separates them.
 
-References: Pearl, *Causality*, Section 1.2.3; Lauritzen, *Graphical Models*, Section 3.2.2; Koller, Friedman,
-*Probabilistic Graphical Models*, Algorithm 3.1.
+References: Lauritzen, *Graphical Models*, Section 3.2.2; Koller, Friedman, *Probabilistic Graphical Models*,
+Algorithm 3.1.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from graphlib import TopologicalSorter
 
 from pufferfish._base.frozen import ReadOnly
 
@@ -58,14 +58,8 @@ class Dag(ReadOnly):
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Nodes, parents before their children."""
-        missing = [above.bit_count() for above in self.parents]
-        nodes = [node for node in range(self.size) if not missing[node]]
-        for node in nodes:
-            for child in members(self.children[node]):
-                missing[child] -= 1
-                if not missing[child]:
-                    nodes.append(child)
-        return tuple(nodes)
+        parents = {node: members(above) for node, above in enumerate(self.parents)}
+        return tuple(TopologicalSorter(parents).static_order())
 
     @cached_property
     def below(self) -> tuple[int, ...]:
@@ -148,14 +142,14 @@ class Dag(ReadOnly):
             joined |= fresh
         return joined
 
+    def components(self, node: int, others: int) -> Iterator[int]:
+        """Yield the parts of the moral graph of all that matters for some nodes, once another is taken out."""
+        alive, left = self.ancestral(others | 1 << node), others
+        while left:
+            joined = self.component((left & -left).bit_length() - 1, alive, 1 << node)
+            yield joined
+            left &= ~joined
+
     def branches(self, node: int, others: int) -> list[int]:
         """Split nodes into parts that are independent of each other given one node, which is not among them."""
-        alive = self.ancestral(others | 1 << node)
-        parts: list[int] = []
-        left = others
-        while left:
-            first = (left & -left).bit_length() - 1
-            part = self.component(first, alive, 1 << node) & others
-            parts.append(part)
-            left &= ~part
-        return parts
+        return [joined & others for joined in self.components(node, others)]

@@ -1,15 +1,11 @@
 r"""Exact inference on Bayesian networks: joint laws of a few nodes, and how far a node moves the law of others.
 
-A joint law P(X_S) is the product of the tables of all ancestors of S with every other variable summed out; the order
-in which that is done decides the cost, and is found by opt_einsum before anything is computed, so that a contraction
-that would need too much memory is refused rather than begun.
+A joint law P(X_S) is the product of the tables of all ancestors of S with every other variable summed out, in an order
+that opt_einsum finds before anything is computed: a contraction that would need too much memory is refused.
 
 :meth:`Inference.log_ratios` is the max-influence of Definition 4.1, pair by pair: for a set S of nodes and a node i
 
 .. math:: L_{x,x'} = \max_{y : P(X_S=y|X_i=x) > 0} \log \frac{P(X_S=y|X_i=x)}{P(X_S=y|X_i=x')}.
-
-Parts of S that are independent of each other given X_i contribute separately, since the largest ratio of a product of
-functions of different variables is the product of the largest ratios: the joint law of all of S is never made.
 
 **Rounding.** Contractions only add and multiply non-negative numbers, so every entry has a relative error of at most
 (roundings on its way) · 2^-52, unless something underflows; where that cannot be excluded, supports are computed from
@@ -17,7 +13,7 @@ the tables' exact zeros, and an entry below :data:`~pufferfish._core.numbers.rou
 infinite.
 
 References: Koller, Friedman, *Probabilistic Graphical Models*, Chapter 9; Higham, *Accuracy and Stability of Numerical
-Algorithms*, Lemma 3.1; opt_einsum (Smith, Gray 2018).
+Algorithms*, Lemma 3.1.
 """
 
 import math
@@ -41,14 +37,11 @@ Table = tuple[tuple[int, ...], NDArray[np.float64]]
 MOST_ENTRIES = 1 << 24
 """Entries of the largest array that a contraction may make: 128 megabytes."""
 
-_MOST_WORK = 2e9
-"""Multiplications that one contraction for a max-influence may take: some seconds."""
-
+_MOST_WORK = 2e9  # multiplications that one contraction for a max-influence may take: some seconds
 _MOST_VALUES = 1 << 22
 """Values that a part of a quilt and the node may have together: larger ones tell much, and take long."""
 
-_COLUMNS = 1 << 16
-"""Values of the other nodes that are compared at a time."""
+_COLUMNS = 1 << 16  # values of the other nodes that are compared at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,13 +149,9 @@ class Inference(ReadOnly):
         """
         if self.dag.is_forest:
             return self._along(node, part)
-        alive = self.dag.ancestral(part | 1 << node)
-        useful, left = 0, part
-        while left:
-            first = (left & -left).bit_length() - 1
-            useful |= self.dag.component(first, alive, 1 << node)
-            left &= ~useful
-        tables = [self._tables[j] for j in members(alive) if any(useful >> v & 1 for v in self._tables[j][0])]
+        useful = sum(self.dag.components(node, part))  # they are disjoint
+        alive = members(self.dag.ancestral(part | 1 << node))
+        tables = [self._tables[j] for j in alive if any(useful >> v & 1 for v in self._tables[j][0])]
         return tables, 4 * UNIT * len(tables)
 
     def _of(self, nodes: int) -> list[Table]:

@@ -1,18 +1,16 @@
-r"""Junction trees: the records of a Bayesian network in clusters, and the clusters in a tree.
+"""Junction trees: the records of a Bayesian network in clusters, and the clusters in a tree.
 
 Marry the parents of every node and drop directions: the moral graph. Eliminate its nodes one after the other, joining
-the neighbours of each as it goes; a node v and its neighbours S_v at that moment are a **bucket**. The parent of the
-bucket of v is the bucket of the first node of S_v to be eliminated. Buckets hold every table's nodes, and those that
-hold a given node are connected (running intersection), so given what two neighbouring buckets share, the **separator**,
-the two sides of the edge between them are independent.
+the neighbours of each as it goes; a node v and its neighbours S_v at that moment are a **bucket**, whose parent is the
+bucket of the first node of S_v to be eliminated. Given what two neighbouring buckets share, the **separator**, the two
+sides of the edge between them are independent.
 
-The order decides how large buckets are. The next node is the one whose elimination adds the fewest edges, an edge
-counted by the states that it joins (min-fill by weight). Among nodes that add none the one that comes last is taken,
-children before their parents: then what its bucket holds is its own table, which sums to 1 and need not be multiplied.
+The next node is the one whose elimination adds the fewest edges, an edge counted by the states that it joins (min-fill
+by weight). Among nodes that add none the one that comes last is taken, children before their parents: then what its
+bucket holds is its own table, which sums to 1 and need not be multiplied.
 
-:class:`ClusterTree` adds the separators themselves as clusters, so that messages to a separator are made once for all
-that hangs on it. A separator on which m buckets hang is a path of m copies: then no cluster that has many neighbours
-sums over all of them but one, and the number of sums grows like m rather than m².
+:class:`ClusterTree` adds the separators themselves as clusters. A separator on which m buckets hang is a path of m
+copies: then no cluster that has many neighbours sums over all of them but one, and the number of sums grows like m.
 
 References: Koller, Friedman, *Probabilistic Graphical Models*, Chapters 9 and 10; Lauritzen, *Graphical Models*.
 """
@@ -27,8 +25,7 @@ __all__ = ["Bucket", "ClusterTree", "buckets_of", "cluster_tree"]
 
 Scope = tuple[int, ...]
 
-_MANY = 32
-"""Neighbours from which on a node's price is not kept up to date."""
+_MANY = 32  # neighbours from which on a node's price is not kept up to date
 
 
 class Bucket(NamedTuple):

@@ -44,9 +44,7 @@ __all__ = [
 _TOLD_APART = 2.0**33
 """At scales below this the tails at t and t + 1 differ by much more than their rounding, for every alpha there is."""
 
-_ROUNDING = 1e-14
-"""Above it: more than the closed form can be off, as a share of itself and of the scale."""
-
+_ROUNDING = 1e-14  # above it: more than the closed form can be off, as a share of itself and of the scale
 _NARROW, _NEXT_TO_NONE = 1e-12, 1e-6
 
 _LARGEST = 1.7e308
@@ -58,8 +56,7 @@ def mean_modulus(b: float) -> float:
     return 1 / math.sinh(1 / b) if b > 0.002 else 0.0
 
 
-_FEW_DIGITS = 1e-290
-"""Quotients below this may have lost digits."""
+_FEW_DIGITS = 1e-290  # quotients below this may have lost digits
 
 
 def check_alpha(alpha: float) -> float:
@@ -75,11 +72,6 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
 
     At scales of 2^33 and more, where doubles no longer tell t and t + 1 apart, a t that is a little larger.
 
-    Raises
-    ------
-    ParameterError
-        If alpha is not strictly between 0 and 1, or the scale is not positive and finite.
-
     Examples
     --------
     >>> accuracy(10.0, 0.05)
@@ -92,15 +84,8 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     closed = b * (math.log(2) - level - math.log1p(math.exp(-1 / b)))  # P(|Z| > t) = alpha at t + 1 = closed
     if b >= _TOLD_APART:
         return math.ceil(min(closed + _ROUNDING * (closed + b), _LARGEST))
-    t = max(0, math.ceil(closed) - 1)
-    for _ in range(_MOST_STEPS):  # rounding: one step at most, up or down
-        if _log_tail(b, t) > level:
-            t += 1
-        elif t > 0 and _log_tail(b, t - 1) <= level:
-            t -= 1
-        else:
-            break
-    return t
+    t = max(0, math.ceil(closed) - 1)  # but for rounding: one step at most, up or down
+    return least_whole(lambda t: _log_tail(b, t) <= level, max(-1, t - _MOST_STEPS), t + _MOST_STEPS)
 
 
 def _log_tail(b: float, t: int) -> float:
@@ -134,15 +119,9 @@ def widest(t: int, alpha: float, *, together: int = 1) -> float:
 _FINEST = 2000.0
 """With larger scales than this the law is that of a grid, which is never below, and above by at most 0.1% a term."""
 
-_SURE = 45.0
-"""Scales from 0 to where no draw comes: e^{−45} is below 1e-19."""
-
-_FOURIER = 1e-12
-"""Above what a Fourier transform of these sizes errs by, summed over a tail."""
-
-_THETAS = 64
-"""Exponents at which Chernoff's bound is tried."""
-
+_SURE = 45.0  # scales from 0 to where no draw comes: e^{−45} is below 1e-19
+_FOURIER = 1e-12  # above what a Fourier transform of these sizes errs by, summed over a tail
+_THETAS = 64  # exponents at which Chernoff's bound is tried
 _NODES, _FIRST = 160, 1e-5
 
 _LEAST_SCALE, _LARGEST_SCALE = 1e-300, 1e14

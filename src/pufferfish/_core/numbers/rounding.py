@@ -31,12 +31,8 @@ __all__ = [
 
 _MOST_EVALUATIONS = 60
 
-_FARTHEST = 64.0
-"""No step goes farther than by this factor."""
-
-_WILD = 30.0
-"""A value so many times the level may lie beyond a place where bounds have no limit any more."""
-
+_FARTHEST = 64.0  # no step goes farther than by this factor
+_WILD = 30.0  # a value so many times the level may lie beyond a place where bounds have no limit any more
 _FAR_OFF = 1e40
 """A value this far from its goal asks for the farthest step, whatever the slope; powers of more would overflow."""
 

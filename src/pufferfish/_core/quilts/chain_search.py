@@ -1,31 +1,24 @@
-r"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4.
+"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4.
 
-The quilts of node i are {X_{i−a}, X_{i+b}} with 1 ≤ a ≤ i and 1 ≤ b ≤ T−i+1, where the far ends a = i and
-b = T−i+1 stand for "no record on that side": they carry no influence, and a+b−1 is the number of nearby records
-in all four cases of Lemma 4.6 (both sides, left only, right only, trivial). A quilt has
+The quilts of node i are {X_{i−a}, X_{i+b}} with 1 ≤ a ≤ i and 1 ≤ b ≤ T−i+1, where the far ends a = i and b = T−i+1
+stand for "no record on that side": they carry no influence, and a+b−1 is the number of nearby records in all four cases
+of Lemma 4.6. A quilt has a **weight**, the summed losses of its nearby records, which grows with a and b, and an
+**influence**, the max over secret pairs of left_a + right_b, which falls. On a box of quilts the weight of the nearest
+corner and the influence of the farthest bound the objective from below: best-first search over boxes finds the minimum
+after looking at few of the ~T² quilts.
 
-*   a **weight**, the record-level losses of its nearby records summed, which grows with a and b, and
-*   an **influence**, the max over secret pairs of left_a + right_b, which falls with a and b.
+**Worst node.** Where the nodes of a group share their left parts, and the weight depends on the number of nearby
+records only, the worst node is the one that is worst served by one-sided quilts alone, found by bisection.
 
-What is minimised over quilts grows with both: the loss weight + influence that a release leaks through the
-quilt, or the score weight/(ε − influence). So on a box of quilts, the weight of its nearest corner and the influence
-of its farthest corner bound the objective from below, and best-first search over boxes finds the minimum
-after looking at few of the ~T² quilts, whatever the distances.
-
-**Worst node.** Let the nodes of a group share their left parts, and let the weight depend on the number of nearby
-records only. If a quilt
-with both sides serves some node i, it (or its part inside the chain) serves every other node of the group at no
-larger weight or influence (the argument of the paper's lemma for the fast MQMApprox). So the worst
-node is the one that is worst served by one-sided quilts alone; going right, left-sided quilts get better and
-right-sided ones worse, hence it is found by bisection, and the cost does not depend on T.
+Proofs: ``docs/proofs/quilts.md``.
 """
 
 import heapq
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,34 +77,23 @@ the noise that the best one known allows: which way to search first.
 """
 
 
-class SearchProblem(Protocol):
-    """What the search needs to know of one group of nodes of one chain."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchProblem:
+    """What the search needs to know of one group of nodes of one chain of ``length`` records.
 
-    @property
-    def length(self) -> int:
-        """Records T of the chain."""
-        ...
+    ``left`` and ``right`` return the parts at a distance of at least 1, for every secret pair. ``weight`` sums the
+    losses of records first..last (1-based, both included), rounded up, and ``weights`` those of many runs; if
+    ``uniform``, it depends on the number of records only. A quilt that is not trivial has at most ``longest`` nearby
+    records.
+    """
 
-    def left(self, a: int) -> Vector:
-        """Return the left part for every secret pair, a ≥ 1."""
-        ...
-
-    def right(self, b: int) -> Vector:
-        """Return the right part for every secret pair, b ≥ 1."""
-        ...
-
-    def weight(self, first: int, last: int) -> float:
-        """Sum of the record-level losses of records first..last (1-based, both included), rounded up."""
-        ...
-
-    def weights(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
-        """Return :meth:`weight` of many runs of records."""
-        ...
-
-    @property
-    def longest(self) -> int:
-        """Largest number of nearby records of a quilt that is not trivial."""
-        ...
+    length: int
+    left: Callable[[int], Vector]
+    right: Callable[[int], Vector]
+    weight: Callable[[int, int], float]
+    weights: Callable[[NDArray[np.int64], NDArray[np.int64]], Vector]
+    uniform: bool
+    longest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,15 +216,13 @@ def worst_node(
     first: int,
     last: int,
     *,
-    uniform: bool,
     floor: Quilt | None = None,
     below: float = math.inf,
 ) -> Quilt | None:
     """Return the worst node's best quilt among the nodes first..last of one group; None if ``floor`` is no better.
 
-    ``uniform`` says whether the weight depends on the number of nearby records only, so that one node decides (see the
-    primer). Nodes that are no worse than ``floor``, the worst so far, are dropped as early as possible. Quilts of
-    ``below`` or more are of no use: a node that needs one decides, whatever the others need.
+    Nodes that are no worse than ``floor``, the worst so far, are dropped as early as possible. Quilts of ``below`` or
+    more are of no use: a node that needs one decides, whatever the others need.
     """
     enough = -math.inf if floor is None else floor.value
     hint = None if floor is None else (floor.a, floor.b)
@@ -250,7 +230,7 @@ def worst_node(
         return None  # the trivial quilt serves every node this well
     if first == last:
         quilt = best_quilt(problem, objective, first, enough=enough, below=below, hint=hint)
-    elif uniform:
+    elif problem.uniform:
         node = _worst_served_by_one_side(problem, objective, first, last)
         quilt = best_quilt(problem, objective, node, enough=enough, below=below, hint=hint)
     else:
@@ -309,11 +289,8 @@ def _worst_of_all(
     return replace(worst, value=min(up(worst.value, _ALIKE), trivial))
 
 
-_ALIKE = 32
-"""Last digits of a value that rounding a weight, an influence and their limits may cost."""
-
-_REMEMBERED = 32
-"""Quilts found elsewhere that are tried on all nodes when the value that they must reach has risen."""
+_ALIKE = 32  # last digits of a value that rounding a weight, an influence and their limits may cost
+_REMEMBERED = 32  # quilts found elsewhere that are tried on all nodes when the value that they must reach has risen
 
 
 def _excess(

@@ -1,52 +1,26 @@
 r"""Max-influence of chain quilts: how much the records at a distance tell about one record.
 
-For a node i of a chain (1-based here, as in the paper) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the
-quilt's law given two values x, x' of X_i splits, by the Markov property, into a right and a left part:
+For a node i of a chain (1-based here, as in the paper) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the quilt's law
+given two values x, x' of X_i splits into a right and a left part (Section 4.4):
 
 .. math::
     \mathrm{right}_b(x,x') &= \max_y \log P^b(x,y)/P^b(x',y) \\
     \mathrm{left}_{i,a}(x,x') &= \log \pi_i(x')/\pi_i(x) + \max_y \log P^a(y,x)/P^a(y,x')
 
-and the max-influence is the largest sum over pairs x ≠ x' of the support of π_i (Definition 4.1; the equation
-of Section 4.4 for the exact max-influence). Neither part ever increases with its distance (data processing).
+The max-influence is the largest sum over pairs x ≠ x' of the support of π_i (Definition 4.1). Neither part ever
+increases with its distance (data processing). The node enters only through the **prior** log π_i(x')/π_i(x), so nodes
+fall into groups that share their left parts, with a prior that covers all of them. All numbers are rounded up by their
+certified error.
 
-The node enters only through the **prior** log π_i(x')/π_i(x), so nodes fall into groups that share their left
-parts: one group for a stationary chain; one node each while the marginals of a chain with a given start still
-move, and a last group for all nodes after that, whose prior is rounded up far enough to cover them all:
-if π_i lies between c·π and C·π entrywise, then so do all later marginals, hence every later prior is within
-log(C/c) of the stationary one. For "any" initial law the prior is max_y log P^{i−1}(y,x')/P^{i−1}(y,x)
-(Appendix C.4), which never increases with i.
+:class:`IntervalInfluence` is the same where the matrix of every step is any one between two bounds, and the initial law
+any: the right part by one Φ a step and by bounds on the entries of products, the left part by entries or by Hilbert's
+projective diameter, far ends by Birkhoff's theorem.
 
-Beyond the first 4096 nodes, nodes that have not settled are grouped too, in blocks of at most a 4096th of their
-position, with the largest prior of the block: a chain that settles slowly or never costs O(log T) searches.
-
-All numbers are rounded up by their certified error.
-
-Max-influence of chain quilts where the matrix of every step is any one between two bounds, and every initial law.
-
-As in :mod:`pufferfish._core.quilts.influence` the log ratio of a quilt's law given two values of its node splits into a
-right and a left part. Let M be a product of b matrices between the bounds, with F_b(x,x') ≥ max_y log M(x,y)/M(x',y).
-
-**Right.** F_1 = max_y log u(x,y)/l(x',y). M is one matrix times a product of b − 1, whose columns v have
-log v(z)/v(z') ≤ F_{b−1}(z,z'), so :math:`F_b = \Phi_{[l,u]}(F_{b-1})` will do. So will log U_b(x,y)/L_b(x',y) with
-bounds on the entries of M, and F_{b−1} itself (data processing): the least is taken. Bounds on entries are what
-removes the infinities of zeros in ``lower`` once every state is reached from every other.
-
-**Left.** Let M be the product of the a matrices before the node. The left part is
-:math:`\log \pi_i(x')/\pi_i(x) + \max_y \log M(y,x)/M(y,x')`. As π_i = ν M for the law ν of record i − a, the first term
-is at most :math:`\max_w \log M(w,x')/M(w,x)`, and the sum at most
-:math:`\max_{y,w} \log \frac{M(y,x) M(w,x')}{M(w,x) M(y,x')} \le \max_{y,w} F_a(y,w) + F_a(w,y)`, Hilbert's projective
-diameter of M, whatever the initial law. Or both terms are bounded by entries: with
-C_n(x,x') = max_y log U_n(y,x)/L_n(y,x') the left part is at most C_{i−1}(x',x) + C_a(x,x'), the i − 1 steps before the
-node being such a product too. C never grows either.
-
-**Far ends.** Beyond n steps Birkhoff's theorem does: with D = max F_n(y,w) + F_n(w,y) a product of n matrices
-contracts Hilbert's metric by tanh(D/4), so all rows of a product of mn are within :math:`D \tanh(D/4)^{m-1}`, and the
-log ratio of two laws is no more than their Hilbert distance. The diameter of the columns is that of the rows.
+Proofs: ``docs/proofs/quilts.md``, and ``docs/proofs/intervals.md`` for bounds.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,14 +51,9 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_WORK, _MOST_STEPS = 3e8, 2048
-"""Bounds are computed step by step up to so many, and while steps times k⁵ is below this."""
-
-_NEAR = 1e-4
-"""A diameter below this is left to Birkhoff's theorem."""
-
-_SETTLED = 1e-9
-"""A prior that moves by no more than this is taken for all later nodes."""
+_WORK, _MOST_STEPS = 3e8, 2048  # bounds are computed step by step up to so many, and while steps times k⁵ is below this
+_NEAR = 1e-4  # a diameter below this is left to Birkhoff's theorem
+_SETTLED = 1e-9  # a prior that moves by no more than this is taken for all later nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,8 +183,7 @@ class ChainInfluence:
         self._structural = structural
         self._independent = bool(np.all(transition_matrix == transition_matrix[0]))  # then nothing is told, exactly
         self._powers = LogPowers(transition_matrix)
-        self._right: dict[int, Matrix] = {}
-        self._reach_back: dict[tuple[int, bytes], Matrix] = {}
+        self._known: dict[tuple[int, bytes | None], Matrix] = {}
         self._reachable = np.ones(self._k, dtype=np.bool_)
         if structural and not isinstance(initial, str):
             self._reachable = closure(initial > 0, transition_matrix > 0)
@@ -224,12 +192,7 @@ class ChainInfluence:
         """Return the right part at distance b for all ordered pairs; shape (k, k)."""
         if self._independent:
             return np.zeros((self._k, self._k))
-        if b not in self._right:
-            near = self._settled_before(b, self.right)
-            if near is None:
-                near = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
-            self._right[b] = near
-        return self._right[b]
+        return self._ratios(b, None)
 
     def left(self, group: NodeGroup, a: int) -> Vector:
         """Return the left part at distance a of the group's nodes, for its pairs; shape (n,)."""
@@ -237,21 +200,22 @@ class ChainInfluence:
             return np.zeros(group.prior.shape)
         exact = self._structural and group.first == group.last
         support = self._possible(group.first - a) if exact else self._reachable
-        return group.prior + self._backward(a, support)[group.pairs[0], group.pairs[1]]
+        return group.prior + self._ratios(a, support)[group.pairs[0], group.pairs[1]]
 
-    def _backward(self, a: int, support: Mask) -> Matrix:
-        """Return max over y in ``support`` of log P^a(y,x)/P^a(y,x'), for all pairs; shape (k, k)."""
-        key = (a, support.tobytes())
-        if key not in self._reach_back:
+    def _ratios(self, distance: int, support: Mask | None) -> Matrix:
+        """Return max over y of log P^d(x,y)/P^d(x',y); or of log P^d(y,x)/P^d(y,x') over y in ``support``."""
+        key = distance, None if support is None else support.tobytes()
+        if key not in self._known:
             # no path leaves all states: then, as on the right, what is told never grows with the distance
-            near = self._settled_before(a, lambda d: self._backward(d, support)) if support.all() else None
+            near = self._settled_before(distance, support) if support is None or support.all() else None
             if near is None:
-                logs = self._powers.log(a)[support]
-                near = max_log_ratio(np.ascontiguousarray(logs.T)) + 2 * self._powers.log_error(a)
-            self._reach_back[key] = near
-        return self._reach_back[key]
+                logs = self._powers.log(distance)
+                rows = logs if support is None else np.ascontiguousarray(logs[support].T)
+                near = max_log_ratio(rows) + 2 * self._powers.log_error(distance)
+            self._known[key] = near
+        return self._known[key]
 
-    def _settled_before(self, distance: int, part: Callable[[int], Matrix]) -> Matrix | None:
+    def _settled_before(self, distance: int, support: Mask | None) -> Matrix | None:
         """Return the part at a shorter distance that has settled: no distance beyond it tells more, or much less.
 
         A part never grows, and is at least what the other order of the pair has with a minus sign. Only powers of two
@@ -260,7 +224,7 @@ class ChainInfluence:
         """
         near = 1
         while near < distance:
-            ratios = part(near)
+            ratios = self._ratios(near, support)
             with np.errstate(invalid="ignore"):  # ∞ less ∞ is no number, and has not settled
                 settled = bool(np.max(ratios + ratios.T) <= NOTHING)
             if settled:
@@ -342,7 +306,7 @@ class ChainInfluence:
             unbounded = np.full((self._k, self._k), np.inf)
             np.fill_diagonal(unbounded, 0.0)
             return unbounded
-        return self._backward(steps, np.ones(self._k, dtype=np.bool_)).T.copy()
+        return self._ratios(steps, np.ones(self._k, dtype=np.bool_)).T.copy()
 
     def _possible(self, node: int) -> Mask:
         """Return the states that a node can have; shape (k,)."""

@@ -1,29 +1,15 @@
-r"""Best quilts on any Bayesian network: the search behind Algorithm 2.
+"""Best quilts on any Bayesian network: the search behind Algorithm 2.
 
-A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby* (N), the rest *remote*; from
-Q alone both follow, the remote set as large as it can be. A quilt has
+A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby*, the rest *remote*; from Q
+alone both follow. Its **weight** is the summed loss of the nearby nodes, i among them; its **influence** the largest
+log ratio e(X_Q | X_i) over the secret pairs; the objective grows with both.
 
-*   a **weight**, the summed record-level losses of N, the node itself included, and
-*   an **influence**, the largest log ratio e(X_Q | X_i) over the secret pairs,
-
-and is judged by an objective that grows with both (:class:`~pufferfish._core.quilts.chain_search.Score`,
-:class:`~pufferfish._core.quilts.chain_search.LeakThrough`).
-
-**All quilts worth having.** Let D be a set of nodes that holds all descendants of its nodes but not i, and let I be a
-connected set around i in the moral graph of the network without D. The neighbours of I in that graph separate it from
-everything else there, so they are a quilt with N ⊆ I ∪ D. Conversely let Q be any quilt with remote set R, let A be the
-smallest ancestral set that holds i, Q and R, and D all other nodes. In the moral graph of A, the set Q separates i from
-R. With I the part around i, the neighbours of I are in Q (so their influence is no larger) and what they leave nearby
-is in I ∪ D, all of which was nearby before: every node of I is d-connected to i given Q, and so are the nodes of D
-below I. So the pairs (I, D) lose nothing. They are reached from ({i}, ∅) by two moves on a neighbour q of I:
-
-*   **absorb** q: I grows by q. The new neighbours were remote, so the influence falls (data processing);
-*   **swallow** a child q of I with all its descendants (none of them in I): D grows by them. Then X_q is not looked at,
-    what its other parents tell stays out, and the neighbours are fewer, so again the influence falls.
-
-Both make the weight of I ∪ D grow. Hence a state of that weight w is not worth a look once the objective of w and
-influence 0 is no better than what was found, and a search that visits all others has found the best quilt of all:
-first those that promise most (best-first), with a bound on how many.
+All quilts worth having are the neighbours of a connected set I around i in the moral graph of the network without D, a
+set that holds all descendants of its nodes but not i. They are reached from ({i}, ∅) by two moves on a neighbour q of
+I, both of which make the weight of I ∪ D grow and the influence fall: **absorb** q into I, or **swallow** a child q of
+I with all its descendants into D. So a pair whose weight alone is no better than what was found is not worth a look,
+and a search that visits all others, best-first and with a bound on how many, has found the best quilt of all (proof:
+``docs/proofs/quilts.md``).
 
 Absorbing a node whose loss is 0 costs nothing and only lowers the influence; but the influence of the many nodes behind
 it may be out of reach where that of the node itself is not, so both are looked at.
@@ -44,20 +30,11 @@ from pufferfish._core.quilts.chain_search import Objective
 
 __all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
 
-_LARGE = 16
-"""A quilt counts as one that is looked at for every so many nodes that it has."""
-
-_MOST_TOGETHER = 24
-"""Nodes whose joint law is looked at; that of more has too many values."""
-
-_WAITING = 32
-"""For every quilt that may be looked at, how many may be waiting."""
-
-_FEWEST = 4
-"""Quilts that are looked at for a node in any case."""
-
-_SPHERES = 64
-"""Distances up to which all nodes around one are absorbed together, to begin with."""
+_LARGE = 16  # a quilt counts as one that is looked at for every so many nodes that it has
+_MOST_TOGETHER = 24  # nodes whose joint law is looked at; that of more has too many values
+_WAITING = 32  # for every quilt that may be looked at, how many may be waiting
+_FEWEST = 4  # quilts that are looked at for a node in any case
+_SPHERES = 64  # distances up to which all nodes around one are absorbed together, to begin with
 
 
 class NodeWeights:
@@ -107,6 +84,7 @@ class _State:
     border: int
 
 
+@dataclass(eq=False)
 class QuiltSearch:
     """Search for the best quilts of the nodes of one network.
 
@@ -114,23 +92,17 @@ class QuiltSearch:
     after which each further node has :data:`_FEWEST`. Nodes that come first have most, so ask for the worst ones first.
     """
 
-    def __init__(
-        self,
-        inference: Inference,
-        weights: NodeWeights,
-        objective: Objective,
-        most: int | None,
-        in_all: int | None = None,
-    ) -> None:
-        self._inference = inference
-        self._dag: Dag = inference.dag
+    inference: Inference
+    weights: NodeWeights
+    objective: Objective
+    most: int | None
+    in_all: int | None = None
+    looked: int = 0
+    tells: Callable[[int], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._dag: Dag = self.inference.dag
         self._all: int = (1 << self._dag.size) - 1
-        self._weights = weights
-        self._objective = objective
-        self._most = most
-        self._in_all = in_all
-        self.looked: int = 0
-        self.tells: Callable[[int], None] | None = None
 
     def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
         """Return what a quilt, any set of other nodes, costs at a node whose secret pairs are given, (k, k).
@@ -139,20 +111,20 @@ class QuiltSearch:
         infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
         """
         nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
-        weight = self._weights(nearby)
-        if self._objective(weight, 0.0) >= than:
+        weight = self.weights(nearby)
+        if self.objective(weight, 0.0) >= than:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
         parts = self._parts(node, quilt, nearby)
         if not parts:
-            return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
+            return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self.objective(weight, 0.0))
         if max(part.bit_count() for part in parts) > _MOST_TOGETHER:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
         if than < np.inf and any(part & (part - 1) for part in parts):
             least, pair = _largest([self._singles(node, part) for part in parts], pairs)
-            if least == np.inf or self._objective(weight, least) >= than:
+            if least == np.inf or self.objective(weight, least) >= than:
                 return NetworkQuilt(node, quilt, nearby, pair, weight, least, np.inf)
-        influence, pair = _largest([self._inference.log_ratios(node, part) for part in parts], pairs)
-        value = self._objective(weight, influence) if influence < np.inf else np.inf
+        influence, pair = _largest([self.inference.log_ratios(node, part) for part in parts], pairs)
+        value = self.objective(weight, influence) if influence < np.inf else np.inf
         return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
 
     def first_look(self, node: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
@@ -193,11 +165,11 @@ class QuiltSearch:
         def wait(states: Iterable[_State], promise: float) -> None:
             nonlocal order
             for state in states:
-                weight = self._weights(state.inside | state.dropped)
+                weight = self.weights(state.inside | state.dropped)
                 key = state.inside, state.dropped
                 if room is not None and len(seen) >= room:
                     return
-                if key not in seen and self._objective(weight, 0.0) < min(best.value, than):
+                if key not in seen and self.objective(weight, 0.0) < min(best.value, than):
                     seen.add(key)
                     heapq.heappush(heap, (promise, weight, order, state))
                     order += 1
@@ -205,7 +177,7 @@ class QuiltSearch:
         wait(self._seeds(node), -np.inf)
         while heap and best.value > enough and (left is None or left > 0):
             _, weight, _, state = heapq.heappop(heap)
-            if self._objective(weight, 0.0) < min(best.value, than):
+            if self.objective(weight, 0.0) < min(best.value, than):
                 candidate = self.judged(node, state.border, pairs, min(best.value, than))
                 best = min(best, candidate, key=attrgetter("value"))
                 spent = 1 + state.border.bit_count() // _LARGE
@@ -215,19 +187,19 @@ class QuiltSearch:
                     self.tells(self.looked)
                 wait(
                     self._moves(state),
-                    self._objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
+                    self.objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
                 )
         return best
 
     def _most_of_a_node(self) -> int | None:
-        if self._in_all is None or self._most is None:
-            return self._most
-        return min(self._most, max(self._in_all - self.looked, _FEWEST))
+        if self.in_all is None or self.most is None:
+            return self.most
+        return min(self.most, max(self.in_all - self.looked, _FEWEST))
 
     def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
         """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
-        weight = self._weights(state.inside | state.dropped)
-        if self._objective(weight, 0.0) >= than:
+        weight = self.weights(state.inside | state.dropped)
+        if self.objective(weight, 0.0) >= than:
             return NetworkQuilt(node, state.border, state.inside, None, weight, np.inf, np.inf)
         return self.judged(node, state.border, pairs, than)
 
@@ -262,7 +234,7 @@ class QuiltSearch:
     def _singles(self, node: int, part: int) -> NDArray[np.float64]:
         """Return the largest log ratios of single nodes of a part."""
         dependent = part & self._dag.reach(node)
-        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
+        return np.max([self.inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
 
     def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
         """Yield the quilt's nodes on each branch of a tree."""
@@ -285,7 +257,7 @@ class QuiltSearch:
         """
         below = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
         for dropped in dict.fromkeys((0, below)):
-            for free in dict.fromkeys((0, self._weights.free)):
+            for free in dict.fromkeys((0, self.weights.free)):
                 state = self._grown(1 << node, dropped, free)
                 for _ in range(_SPHERES):
                     yield state

@@ -17,7 +17,7 @@ from pufferfish._core.laws.of_networks import Factor, additive_law, all_node_law
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
-from pufferfish.mechanisms.one_query._laws_of_chains import chain_pairs, chain_work
+from pufferfish.mechanisms.one_query._laws_of_chains import chain_pairs
 from pufferfish.mechanisms.one_query.pairs import (
     About,
     Coding,
@@ -43,19 +43,13 @@ from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair, check_states
 from pufferfish.theta.states import state_label
 
-__all__ = ["About", "LawPair", "pairs_of_laws", "work_of_laws"]
+__all__ = ["pairs_of_laws"]
 
 
 def network_pairs(
     index: int, network: BayesianNetwork, query: LinearQuery, secrets: Sequence[SecretPair] | None
 ) -> Iterator[LawPair]:
-    """Yield the pairs of laws of the secrets, or of any two values of any node.
-
-    Raises
-    ------
-    NotApplicableError
-        If the tables that inference needs are too large.
-    """
+    """Yield the pairs of laws of the secrets, or of any two values of any node."""
     pairs = _of_nodes(index, network, query) if secrets is None else _of_secrets(index, network, query, secrets)
     try:
         yield from pairs
@@ -240,12 +234,7 @@ def pairs_of_laws(
 ) -> Iterator[LawPair]:
     """Yield the pairs of laws of a query given secrets that shall not be told apart, under every θ.
 
-    Secrets of probability 0 under a θ are left out, as Definition 2.1 says.
-
-    Raises
-    ------
-    NotApplicableError
-        If a model cannot tell the law of such a query, or given such secrets.
+    Secrets of probability 0 under a θ are left out (Definition 2.1). NotApplicableError if a model cannot tell the law.
     """
     if isinstance(theta, ChainClass):
         query_on_steps = bound if isinstance(bound, StepQuery) else _linear(bound, "Markov chains")
@@ -270,12 +259,6 @@ def pairs_of_laws(
             yield from given_pairs(index, member, query, bound)
         else:
             raise NotApplicableError(f"the law of a query is not known for {theta.kind}")
-
-
-def work_of_laws(theta: Theta, lengths: Sequence[ChainLength], bound: BoundQuery) -> float:
-    """Return about how many multiplications the laws of a query take on chains; 0 for other models, which are small."""
-    known = bool(theta.chains) and isinstance(bound, LinearQuery | StepQuery)
-    return chain_work(theta, lengths, bound) if known else 0.0
 
 
 def _linear(bound: BoundQuery, kind: str) -> LinearQuery:

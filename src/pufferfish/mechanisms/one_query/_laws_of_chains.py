@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from pufferfish.mechanisms.one_query.pairs import (
     possible_pair,
     records_of,
 )
-from pufferfish.queries import LinearQuery, StepQuery
+from pufferfish.queries import BoundQuery, LinearQuery, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
@@ -37,13 +38,7 @@ __all__ = ["StepCoding", "chain_pairs", "chain_work"]
 
 
 class StepCoding:
-    """What records and steps add to a query about steps with one output.
-
-    Raises
-    ------
-    NotApplicableError
-        If secrets count records.
-    """
+    """What records and steps add to a query about steps with one output; secrets that count records are refused."""
 
     norm: int = 1
     """How far the output moves when the number of steps moves by 1, in units."""
@@ -62,8 +57,7 @@ class StepCoding:
         return law
 
 
-_MOST_WORK = 1e10
-"""Multiplications of a sweep over the partial sums; about half a minute."""
+_MOST_WORK = 1e10  # multiplications of a sweep over the partial sums; about half a minute
 
 
 def chain_pairs(
@@ -72,13 +66,7 @@ def chain_pairs(
     query: LinearQuery | StepQuery,
     secrets: Sequence[SecretPair] | None,
 ) -> Iterator[LawPair]:
-    """Yield the pairs of laws that decide: of any two values of any record, or of the secrets that are given.
-
-    Raises
-    ------
-    NotApplicableError
-        If the laws cannot be computed: unobserved records, too many partial sums, secrets that are functions.
-    """
+    """Yield the pairs of laws that decide: of any two values of any record, or of the secrets that are given."""
     for chain in lengths:
         if chain.steps != chain.records:
             raise NotApplicableError(
@@ -93,22 +81,39 @@ def chain_pairs(
             yield from _of_secrets(index, chain, steps, query, secrets)
 
 
-def chain_work(theta: Theta, lengths: Sequence[ChainLength], query: LinearQuery | StepQuery) -> float:
-    """Return about how many multiplications the laws of a query take, under all members; 0 where they are refused."""
-    steps = [chain.steps for chain in lengths]
+def chain_work(theta: Theta, lengths: Sequence[ChainLength], query: BoundQuery) -> float:
+    """Return about how many multiplications the laws of a query take, under all chains; 0 where they are refused.
+
+    Other models are small, and no work.
+    """
+    if not isinstance(query, LinearQuery | StepQuery):
+        return 0.0
     total = 0.0
     for chain in theta.chains:
         try:
-            coding = _coding(query, (), chain, steps)
-            values, before, after = _read(coding.values)
+            asked = _asked(query, chain, [length.steps for length in lengths])
         except NotApplicableError:
             return 0.0
-        factors = None if isinstance(query, StepQuery) else query.factors
-        lengths_read = set(steps if factors is None else [len(factors) - before - after])
-        starts = chain.k if isinstance(chain.initial_distribution, str) and chain.initial_distribution == "any" else 1
-        times = (2 + (len(steps) > 1)) * starts  # a third sweep has what other chains add
-        total += times * sum(_work(chain.k, values, [length], coding.moves) for length in lengths_read)
+        starts = len(_starts(chain)[0])
+        times = (2 + (len(lengths) > 1)) * starts  # a third sweep has what other chains add
+        total += times * sum(_work(chain.k, asked.values, [n], asked.coding.moves) for n in set(asked.steps))
     return total
+
+
+class _Asked(NamedTuple):
+    """A query, and what records between the first and the last that are read add: others are left out."""
+
+    coding: Coding | StepCoding
+    values: NDArray[np.int64]
+    steps: Sequence[int]
+    before: int
+
+
+def _asked(query: LinearQuery | StepQuery, chain: MarkovChain, steps: Sequence[int]) -> _Asked:
+    coding = _coding(query, (), chain, steps)
+    values, before, after = _read(coding.values)
+    factors = None if isinstance(query, StepQuery) else query.factors
+    return _Asked(coding, values, steps if factors is None else [len(factors) - before - after], before)
 
 
 def _starts(chain: MarkovChain) -> tuple[list[Wide], float]:
@@ -132,31 +137,25 @@ def _coding(
 def _of_records(
     index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery | StepQuery
 ) -> Iterator[LawPair]:
-    coding = _coding(query, (), chain, steps)
-    values, before, after = _read(coding.values)
     factors = None if isinstance(query, StepQuery) else query.factors
-    steps = steps if factors is None else [len(factors) - before - after]
+    coding, values, steps, before = _asked(query, chain, steps)
     _check_work(chain.k, values, steps, coding.moves)
     starts, error = _starts(chain)
-    any_start = len(starts) > 1
     starts = [_later(start, chain, before) for start in starts]
     error += 4 * before * (chain.k + 4) * UNIT
-    totals = {} if any_start else _totals(starts[0], chain, values, steps, error, coding.moves)
+
+    def additive(start: Wide, length: int, period: int = 1, others: Law | None = None) -> AdditiveChain:
+        matrix, moves = chain.transition_matrix, coding.moves
+        return AdditiveChain(start, matrix, values, length, log_error=error, period=period, others=others, moves=moves)
+
+    # of any initial law other chains are left out: what is independent of the secret would only blur both laws alike
+    several = len(steps) > 1 and len(starts) == 1
+    totals = {length: additive(starts[0], length).total() for length in set(steps)} if several else {}
+    period = chain.period if chain.is_irreducible else 1
     for length in dict.fromkeys(steps):
-        others = _without(totals, steps, length)
-        sweeps = [
-            AdditiveChain(
-                start,
-                chain.transition_matrix,
-                values,
-                length,
-                log_error=error,
-                period=chain.period if chain.is_irreducible else 1,
-                others=others,
-                moves=coding.moves,
-            ).nodes()
-            for start in starts
-        ]
+        counts = Counter(steps) - Counter([length])
+        others = sum_of((totals[size], times) for size, times in counts.items()) if several else None
+        sweeps = [additive(start, length, period, others).nodes() for start in starts]
         for nodes in zip(*sweeps, strict=True):
             laws = [[coding.decoded(node.laws[a]) for node in nodes] for a in range(chain.k)]
             for a, b in combinations(range(chain.k), 2):
@@ -200,33 +199,6 @@ def _later(start: Wide, chain: MarkovChain, steps: int) -> Wide:
     for _ in range(steps):
         law = law.pushed(p, still)
     return law[:, 0]
-
-
-def _totals(
-    start: Wide,
-    chain: MarkovChain,
-    values: NDArray[np.int64],
-    steps: Sequence[int],
-    error: float,
-    moves: NDArray[np.int64] | None,
-) -> dict[int, Law]:
-    """Return the law of what a whole chain adds, for every length, where there are several chains."""
-    if len(steps) == 1:
-        return {}
-    return {
-        length: AdditiveChain(start, chain.transition_matrix, values, length, log_error=error, moves=moves).total()
-        for length in set(steps)
-    }
-
-
-def _without(totals: dict[int, Law], steps: Sequence[int], length: int) -> Law | None:
-    """Return the law of what all chains but one of a length add; None where that is nothing, or is left out.
-
-    Leaving out what is independent of the secret is sound: it would only blur both laws alike.
-    """
-    if not totals:
-        return None
-    return sum_of((totals[size], times - (size == length)) for size, times in Counter(steps).items())
 
 
 def _work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> float:

@@ -1,16 +1,9 @@
-r"""The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
+"""The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
 
 Where the laws of a query given the secrets are known, what Laplace noise of scale b leaks is known too
-(:mod:`pufferfish._core.laws.law`), and so is the least b that leaks at most ε. No Laplace noise of one scale
-that is independent of the data can do with less for this query.
-
-**Several outputs, one number.** A two-state histogram tells one number twice. More generally let the outputs be a
-constant plus v·n with a whole number n and a vector v, and give each its own noise of scale b. An output (w_m) then
-has, as a function of n, the likelihood k(n) = exp(−Σ_m |w_m − v_m n|/b), log-concave, and changes by at most
-Λ = ‖v‖₁/b in its logarithm when n moves by 1. Such a k is a mixture of the kernels ρ^{|n−c|} with ρ = e^{−Λ}: its
-weights are (k(n)(1 + ρ²) − ρ(k(n−1) + k(n+1)))/(1 − ρ²), and with k(n)/k(n−1) = e^a ≥ e^c = k(n+1)/k(n), |a|, |c| ≤ Λ,
-they are non-negative because e^{−a} + e^c ≤ e^{−a} + e^a ≤ e^Λ + e^{−Λ}. So no output leaks more than Laplace noise of
-scale b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of n.
+(:mod:`pufferfish._core.laws.law`), and so is the least b that leaks at most ε. No Laplace noise of one scale that is
+independent of the data can do with less for this query. Of outputs that are a constant plus v·n with a whole number n,
+each with its own noise, it is ‖v‖₁ times the least scale of n alone. Proofs: ``docs/proofs/laws.md``.
 """
 
 import math
@@ -23,25 +16,21 @@ from pufferfish._core.laws.law import Law, VectorLaw, laplace_loss
 from pufferfish._core.laws.of_chains import LawFamily, mixture_loss
 from pufferfish._core.numbers.rounding import bracket, down, or_infinite, up
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.mechanisms.one_query._laws import LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
+from pufferfish.mechanisms.one_query.pairs import LawPair
 from pufferfish.mechanisms.one_query.wasserstein import shift_of
 from pufferfish.mechanisms.witness import LawWitness, Witness
 from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["ExactLaplace"]
 
-_TOLERANCE = 1e-10
-"""How near the loss of the least noise comes to ε, relatively."""
-
+_TOLERANCE = 1e-10  # how near the loss of the least noise comes to ε, relatively
 _SEVERAL = (
     "it covers queries whose outputs all follow from one number with few values, but this one has {} outputs; ask for "
     "one output, or use Wasserstein"
 )
 
-_TINY = 1e-6
-"""Losses below this are also bounded by how far the law moves."""
-
+_TINY = 1e-6  # losses below this are also bounded by how far the law moves
 _LARGE_SCALE = 1e3
 """From this scale on losses are bounded by how far the law moves too: rounding then takes more of what is left."""
 
@@ -52,14 +41,7 @@ _ROOM = 2e-10
 class ExactLaplace(LawMechanism):
     """The least Laplace noise for one query whose outputs all follow from one whole number.
 
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int or sequence of int, optional
-        T, or the lengths of the independent chains; other models know theirs.
-    secrets : pairs of Secret, optional
-        What shall not be told apart; by default any two values of any record.
+    ``theta``, ``length`` and ``secrets`` are those of :class:`Wasserstein`.
 
     Examples
     --------
@@ -74,22 +56,10 @@ class ExactLaplace(LawMechanism):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (LawWitness,)
 
     def loss(self, query: Query, scale: float) -> float:
-        """Return what Laplace noise of a scale leaks, in nats: the loss itself, rounded up.
+        """Return what Laplace noise of a scale, on each output in the query's own measure, leaks: in nats, rounded up.
 
         Rounding adds more where the scale is large and the chain long: docs/one_query.md says how much. It is never
-        more than what the secrets move the answer, over the scale.
-
-        Parameters
-        ----------
-        query : Query
-            What is asked of the data.
-        scale : float
-            Laplace scale of the noise on each output, in the query's own measure.
-
-        Raises
-        ------
-        QueryError, NotApplicableError
-            As :meth:`calibrate`.
+        more than what the secrets move the answer, over the scale. Errors are those of :meth:`calibrate`.
         """
         noise = real_number(scale)
         if noise is None or not noise > 0:
@@ -100,10 +70,7 @@ class ExactLaplace(LawMechanism):
         with self._lock:
             return self._leaks(query, noise / unit).value
 
-    def _least(self, query: Query, epsilon: float) -> Decisive:
-        return self._least_each(query, [epsilon])[0]
-
-    def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+    def _least(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
         worst = [Decisive() for _ in epsilons]
         for pair in self._numbers(query):  # once for all ε: they may be too many to be kept
             worst = [_worse(decisive, pair, epsilon) for decisive, epsilon in zip(worst, epsilons, strict=True)]
@@ -149,14 +116,13 @@ def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
 
 def _loss(pair: LawPair, scale: float, large: float = math.inf) -> float:
     """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
-    mu, nu = pair.mu, pair.nu
-    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        loss = mixture_loss(mu, nu, scale)
-    else:
-        assert isinstance(mu, Law)
-        assert isinstance(nu, Law)
-        loss = laplace_loss(mu, nu, scale)
-    loss = or_infinite(loss)
+    match pair.mu, pair.nu:
+        case LawFamily() as mu, LawFamily() as nu:
+            loss = or_infinite(mixture_loss(mu, nu, scale))
+        case Law() as mu, Law() as nu:
+            loss = or_infinite(laplace_loss(mu, nu, scale))
+        case _:
+            raise AssertionError("vectors are refused before")
     if loss > _TINY and scale < large:
         return loss
     moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.mechanisms.one_query._laws import About, LawPair, pairs_of_laws, work_of_laws
+from pufferfish.mechanisms.one_query._laws import pairs_of_laws
+from pufferfish.mechanisms.one_query._laws_of_chains import chain_work
+from pufferfish.mechanisms.one_query.pairs import About, LawPair
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
 from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
@@ -25,25 +27,16 @@ from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
 
 __all__ = ["Decisive", "LawMechanism"]
 
-_KEPT = 8_000_000
-"""Numbers in the laws of a query up to which they are kept: about 130 megabytes."""
-
-_SECONDS = 1e-8
-"""How long a multiplication takes, where the laws are computed again for the proof."""
+_KEPT = 8_000_000  # numbers in the laws of a query up to which they are kept: about 130 megabytes
+_SECONDS = 1e-8  # how long a multiplication takes, where the laws are computed again for the proof
 
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """The pair of secrets that decides: what noise it needs, or what noise leaks of it.
+    """The pair of secrets that decides: what noise it needs, in units of the query, or what noise leaks of it.
 
-    Parameters
-    ----------
-    value : float
-        The noise in units of the query, or what noise leaks.
-    about : About or None
-        The secrets; None where no two are both possible.
-    distance : int or None
-        How far the law moves between them, in units of the query, where that decides.
+    ``about`` is None where no two secrets are both possible; ``distance`` is how far the law moves between them, in
+    units, where that decides.
     """
 
     value: float = 0.0
@@ -52,17 +45,7 @@ class Decisive:
 
 
 class LawMechanism(Mechanism):
-    """Noise calibrated to the law of a query given secrets.
-
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int or sequence of int, optional
-        T, or the lengths of the independent chains; other models know theirs.
-    secrets : pairs of Secret, optional
-        What shall not be told apart; by default any two values of any record.
-    """
+    """Noise calibrated to the law of a query given secrets; see :class:`Wasserstein` for the parameters."""
 
     composes: ClassVar[bool] = False
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, ModelClass)
@@ -104,8 +87,8 @@ class LawMechanism(Mechanism):
         return "its states are not known" if theta.stands_for_more else None
 
     @abstractmethod
-    def _least(self, query: Query, epsilon: float) -> Decisive:
-        """Return the least noise that is enough for all pairs of laws."""
+    def _least(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        """Return the least noise that is enough for all pairs of laws, at several ε."""
 
     @abstractmethod
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
@@ -129,13 +112,12 @@ class LawMechanism(Mechanism):
 
     def seconds(self, query: Query) -> float:
         """Return about how long it takes to calibrate, where that can be long; it is not more than a guess."""
-        return _SECONDS * work_of_laws(self._listed, self.length, self.bind(query))
+        return _SECONDS * chain_work(self._listed, self.length, self.bind(query))
 
     def share_laws(self, other: "LawMechanism") -> None:
         """Use the laws that another mechanism has computed, and the other way round, where they are of the same."""
         if other.theta is self.theta and other.length == self.length and other.secrets == self.secrets:
-            self._laws = other._laws
-            self._others = other._others
+            self._laws, self._others = other._laws, other._others
             self._others.append(self)
 
     def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
@@ -156,9 +138,8 @@ class LawMechanism(Mechanism):
         try:
             for pair in pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets):
                 size += pair.size
-                if size <= _KEPT:
-                    kept.append(pair)
-                else:
+                kept.append(pair)
+                if size > _KEPT:
                     kept.clear()
                 yield pair
                 for hear in hearers:
@@ -173,7 +154,7 @@ class LawMechanism(Mechanism):
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         bound = self.bind(query)
         with self._lock:
-            noise = self._least(query, epsilon)
+            (noise,) = self._least(query, [epsilon])
         if noise.about is None:
             raise ModelError(
                 "under every θ at most one secret of each pair is possible, so there is nothing to hide: check the "
@@ -195,12 +176,8 @@ class LawMechanism(Mechanism):
         enough.
         """
         with self._lock:
-            noises = self._least_each(query, epsilons)
+            noises = self._least(query, epsilons)
         return [least.value if 0 < least.value < math.inf else None for least in noises]
-
-    def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
-        """Return the least noise that is enough for all pairs of laws, at several ε."""
-        return [self._least(query, epsilon) for epsilon in epsilons]
 
     def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> tuple[float, AnyWitness | None]:
         bound = self.bind(query)

@@ -46,9 +46,7 @@ __all__ = [
 
 # -- Laws of vectors in exact fractions ------------------------------------------------------------------------------
 
-_MOST_LISTED = 1_000_000
-"""Whole numbers from the least to the greatest value up to which a law lists all of them."""
-
+_MOST_LISTED = 1_000_000  # whole numbers from the least to the greatest value up to which a law lists all of them
 _LONGEST_LINE = 2**60
 
 
@@ -107,20 +105,11 @@ def law_of_values(masses: Values, line: OnLine | None) -> Law | VectorLaw:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a pair of laws is about.
+    """What a pair of laws is about: the member ``theta``, and the two values of a record, or two secrets, in words.
 
-    Parameters
-    ----------
-    norm : int
-        L1 length of the outputs' move when the number that the laws are about moves by 1.
-    theta : int
-        Index of θ.
-    length : int
-        Number of records that may depend on each other, those that the query does not read among them.
-    node : int, str or None
-        The record that both secrets are about, if it is one.
-    secrets : tuple of str
-        The two values of the record, or the two secrets in words.
+    ``norm`` is the L1 length of the outputs' move when the number that the laws are about moves by 1; ``length`` the
+    number of records that may depend on each other, read by the query or not; ``node`` the record that both secrets
+    are about, if it is one.
     """
 
     norm: int
@@ -168,13 +157,7 @@ def counts_of(secrets: Sequence[Secret]) -> list[CountIs]:
 
 
 def records_of(secret: Secret, kind: str) -> list[RecordIs]:
-    """Return the conditions of a secret on single records.
-
-    Raises
-    ------
-    NotApplicableError
-        If the secret is a fact in a function, and the model lists no databases.
-    """
+    """Return the conditions of a secret on single records; a Fact is refused, as the model lists no databases."""
     for condition in secret.conditions:
         if isinstance(condition, Fact):
             raise NotApplicableError(
@@ -190,15 +173,10 @@ def both(mask: NDArray[np.bool_] | None, other: Sequence[bool]) -> NDArray[np.bo
 
 
 def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
-    """Return the group and the place in it that a record's name means.
+    """Return the group and the place in it that a record's name means; ParameterError if there is none.
 
     A record is its place where there is one group, and (group, place) where there are several of the given sizes;
     ``words`` are what a group and a place are called.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such record.
     """
     pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
     well_formed = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
@@ -234,12 +212,8 @@ def clique_conditions(
     return known if all(possible.values()) else None, fits if counts else None
 
 
-_MOST_CODES = 4_000_000
-"""Values of the query and of what secrets count, together, that are listed."""
-
-_MOST_VECTORS = 1000
-"""Values of a query with several outputs: each pair of laws of theirs is a transport problem."""
-
+_MOST_CODES = 4_000_000  # values of the query and of what secrets count, together, that are listed
+_MOST_VECTORS = 1000  # values of a query with several outputs: each pair of laws of theirs is a transport problem
 _LARGEST = 2**62
 
 

@@ -9,6 +9,7 @@ needs (Theorem 3.3).
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import product
 from numbers import Rational
 from typing import Any, ClassVar
 
@@ -20,11 +21,12 @@ from pufferfish._base.progress import BoundedCache
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.laws.of_chains import LawFamily, mixture_shift
-from pufferfish._core.laws.transport import Shift, distance, shift, unmatched
-from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
+from pufferfish._core.laws.transport import Shift, atoms, distance, shift, tie
+from pufferfish._core.laws.vector_transport import unmatched
+from pufferfish._core.numbers.rounding import float_up, least_whole, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.mechanisms.one_query._laws import About, LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
+from pufferfish.mechanisms.one_query.pairs import About, LawPair
 from pufferfish.mechanisms.witness import CouplingWitness, Witness
 from pufferfish.queries import Query
 from pufferfish.theta.joint_distribution import exact_law, exact_number
@@ -39,17 +41,15 @@ _ULP = Fraction(1, 2**52)
 def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[Any]) -> float:
     r"""∞-Wasserstein distance of two finite laws: the least distance that mass must move to turn one into the other.
 
-    :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν. It
-    is computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
+    :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν
+    (Definition 3.1). It is computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
 
     Parameters
     ----------
-    x : array_like, shape (n,) or (n, m)
-        Atoms of μ: numbers, or vectors of whole numbers. They may repeat.
-    p : sequence of float or Fraction, length n
+    x, y : array_like, shapes (n,) or (n, m)
+        Atoms of μ and of ν: numbers, or vectors of whole numbers. They may repeat.
+    p, q : sequences of float or Fraction, length n
         Their masses, which sum to 1 (tolerance 1e-9) and are divided by their sum.
-    y, q
-        The same for ν.
 
     Returns
     -------
@@ -66,10 +66,6 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     Floats are taken as the decimals they print as. Where all masses are rational numbers they are exact. A float mass
     is known up to its rounding: the distance is the least of all laws whose masses are within n·2^-52 of the given
     ones, relatively, so that equal laws that were added up differently have distance 0.
-
-    References
-    ----------
-    Song, Wang, Chaudhuri (2017), Definition 3.1.
 
     Examples
     --------
@@ -125,8 +121,11 @@ def _atoms_of(
     return sorted(merged), [merged[atom] for atom in sorted(merged)]
 
 
+_Shifts = dict[tuple[int, int], tuple[About, Shift]]
+
+
 class Wasserstein(LawMechanism):
-    """The Wasserstein Mechanism: for any secrets, any Θ, and any query whose laws can be computed.
+    """The Wasserstein Mechanism (Algorithm 1): for any secrets, any Θ, and any query whose laws can be computed.
 
     Parameters
     ----------
@@ -136,10 +135,6 @@ class Wasserstein(LawMechanism):
         T, or the lengths of the independent chains; other models know theirs.
     secrets : pairs of Secret, optional
         What shall not be told apart; by default any two values of any record.
-
-    References
-    ----------
-    Algorithm 1, Theorems 3.2 and 3.3.
 
     Examples
     --------
@@ -163,19 +158,9 @@ class Wasserstein(LawMechanism):
     def distance(self, query: Query) -> float:
         """Return W: the largest ∞-Wasserstein distance, in L1, of the query's law given the secrets of a pair.
 
-        Exact up to the rounding of the masses: where cumulative masses of two laws are equal but for rounding, they are
-        taken to be equal, and :meth:`calibrate` adds what that costs: 1e-12 nats for chains of ten records, 3e-8 for
-        those of 10,000.
-
-        Parameters
-        ----------
-        query : Query
-            What is asked of the data.
-
-        Raises
-        ------
-        QueryError, NotApplicableError
-            As :meth:`calibrate`.
+        Exact up to the rounding of the masses: where cumulative masses of two laws are equal but for rounding, they
+        are taken to be equal, and :meth:`calibrate` adds what that costs: 1e-12 nats for chains of ten records, 3e-8
+        for those of 10,000. Errors are those of :meth:`calibrate`.
         """
         bound = self.bind(query)
         with self._lock:
@@ -188,23 +173,23 @@ class Wasserstein(LawMechanism):
         return self._computed(query) if key is None else self._known.of(key, lambda: self._computed(query))
 
     def _computed(self, query: Query) -> list[tuple[About, Shift]]:
-        shifts: dict[tuple[int, int], tuple[About, Shift]] = {}
+        shifts: _Shifts = {}
         for pair in self._pairs(query):
             self._add(shifts, pair)
         return list(shifts.values())
 
-    def _add(self, shifts: dict[tuple[int, int], tuple[About, Shift]], pair: LawPair) -> None:
-        about, moved = pair.about, self._shift(pair)
-        reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
-        slack = max(slack, shifts[reach][1].slack) if reach in shifts else slack
-        shifts[reach] = shifts.get(reach, (about, moved))[0], Shift(*reach, slack)
+    def _add(self, shifts: _Shifts, pair: LawPair) -> None:
+        moved = self._shift(pair)
+        reach = moved.certain, moved.near
+        about, before = shifts.get(reach, (pair.about, moved))
+        shifts[reach] = about, Shift(*reach, max(or_infinite(moved.slack), or_infinite(before.slack)))
 
     def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
         """Return what hears the pairs of laws: the distances between them are known after the last one."""
         key = self._key(query)
         if key is None or key in self._known:
             return None
-        shifts: dict[tuple[int, int], tuple[About, Shift]] = {}
+        shifts: _Shifts = {}
 
         def hear(pair: LawPair | None) -> None:
             if pair is None:
@@ -218,20 +203,21 @@ class Wasserstein(LawMechanism):
         """Return how far the outputs move between two laws."""
         return shift_of(pair)
 
-    def _least(self, query: Query, epsilon: float) -> Decisive:
-        worst = Decisive()
-        for about, moved in self._shifts(query):
-            scale = or_infinite(up(moved.scale(epsilon), 8))
-            if worst.about is None or scale > worst.value:
-                worst = Decisive(scale, about, moved.near)
-        return worst
+    def _least(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        return [self._worst(query, lambda moved, e=e: or_infinite(up(moved.scale(e), 8))) for e in epsilons]
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        def leaks(moved: Shift) -> float:
+            return or_infinite(min(up(moved.certain / unit_scale), up(up(moved.near / unit_scale) + moved.slack)))
+
+        return self._worst(query, leaks)
+
+    def _worst(self, query: Query, of: Callable[[Shift], float]) -> Decisive:
         worst = Decisive()
         for about, moved in self._shifts(query):
-            leaks = or_infinite(min(up(moved.certain / unit_scale), up(up(moved.near / unit_scale) + moved.slack)))
-            if worst.about is None or leaks > worst.value:
-                worst = Decisive(leaks, about, moved.near)
+            value = of(moved)
+            if worst.about is None or value > worst.value:
+                worst = Decisive(value, about, moved.near)
         return worst
 
 
@@ -239,24 +225,15 @@ class ApproximateWasserstein(Wasserstein):
     """The (ε, δ) variant: W is the distance over which all mass except a share δ must move.
 
     A weaker promise, P(M(X) ∈ A | s, θ) ≤ e^ε P(M(X) ∈ A | s', θ) + δ for every set A of outputs: with probability δ
-    anything may happen. Choose δ far below one over the number of people.
+    anything may happen. Choose δ far below one over the number of people. A coupling that keeps all but a share δ of
+    the mass within W gives it: what it keeps changes the odds of A by at most e^ε, what it does not adds δ at most.
 
     Parameters
     ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int or sequence of int, optional
-        T, or the lengths of the independent chains; other models know theirs.
+    theta, length, secrets
+        As for :class:`Wasserstein`.
     delta : float
         The probability δ, between 0 and 1.
-    secrets : pairs of Secret, optional
-        What shall not be told apart; by default any two values of any record.
-
-    Notes
-    -----
-    A coupling of the laws given s and s' that keeps all but a share δ of the mass within W gives the promise: what it
-    keeps changes the odds of A by at most e^ε, what it does not adds δ at most. δ is the largest such share over Θ and
-    the pairs.
 
     Examples
     --------
@@ -290,55 +267,38 @@ class ApproximateWasserstein(Wasserstein):
     def _shift(self, pair: LawPair) -> Shift:
         strict = shift_of(pair)
         step = 1 if isinstance(pair.mu, VectorLaw) else pair.about.norm
-        low, high = -1, strict.certain // step  # not within low; within high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if _behind(pair, middle) <= self._delta:
-                high = middle
-            else:
-                low = middle
-        reach = high * step
+        reach = least_whole(lambda w: _behind(pair, w) <= self._delta, -1, strict.certain // step) * step
         return strict if reach >= strict.certain else Shift(reach, min(strict.near, reach), strict.slack)
 
 
 def shift_of(pair: LawPair) -> Shift:
     """Return how far a query's outputs move, in L1 and in its units, from its law given one secret to the other."""
-    mu, nu, norm = pair.mu, pair.nu, pair.about.norm
-    if isinstance(mu, Law) and isinstance(nu, Law):
-        moved = shift(mu, nu)
-        return Shift(moved.certain * norm, moved.near * norm, moved.slack)
-    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        reach = mixture_shift(mu, nu).certain * norm
-        return Shift(reach, reach, 0.0)
-    assert isinstance(mu, VectorLaw)
-    assert isinstance(nu, VectorLaw)
-    error = max(mu.log_error, nu.log_error, 4 * UNIT)
-    s = Fraction(2) ** math.ceil(math.log2(math.expm1(error)))
-    try:
-        near = vector_transport.least_reach(*_atoms(mu, nu), slack=s)
-    except ModelError as error:
-        raise NotApplicableError(str(error), "Wasserstein") from error
-    spread = np.abs(np.maximum(mu.points.max(0), nu.points.max(0)) - np.minimum(mu.points.min(0), nu.points.min(0)))
-    return Shift(int(spread.sum()), near, mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
+    norm = pair.about.norm
+    match pair.mu, pair.nu:
+        case Law() as mu, Law() as nu:
+            moved = shift(mu, nu)
+            return Shift(moved.certain * norm, moved.near * norm, moved.slack)
+        case LawFamily() as mu, LawFamily() as nu:
+            reach = mixture_shift(mu, nu).certain * norm
+            return Shift(reach, reach, 0.0)
+        case VectorLaw() as mu, VectorLaw() as nu:
+            s, slack = tie(mu, nu)
+            try:
+                near = vector_transport.least_reach(*atoms(mu, nu), slack=s)
+            except ModelError as error:
+                raise NotApplicableError(str(error), "Wasserstein") from error
+            both = np.vstack([mu.points, nu.points])
+            return Shift(int(np.ptp(both, axis=0).sum()), near, slack)
+    raise AssertionError("two laws of one query are of one kind")
 
 
 def _behind(pair: LawPair, reach: int) -> float:
     """Return the share of the mass that no coupling keeps within reach, rounded up with the error of the masses."""
-    mu, nu = pair.mu, pair.nu
-    if isinstance(mu, Law) and isinstance(nu, Law):
-        return unmatched(mu, nu, reach)
-    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        # any two first states at once: no less than any mixture of them
-        return max(unmatched(m, n, reach) for m in mu.laws for n in nu.laws if m is not None and n is not None)
-    assert isinstance(mu, VectorLaw)
-    assert isinstance(nu, VectorLaw)
-    x, p, y, q = _atoms(mu, nu)
-    behind = vector_transport.unmatched(x, p, y, q, reach)
-    return min(1.0, up(float(behind)) + 2 * math.expm1(mu.log_error + nu.log_error))
-
-
-def _atoms(mu: VectorLaw, nu: VectorLaw) -> tuple[Any, list[int], Any, list[int]]:
-    """Return points and whole masses of two laws, over one denominator."""
-    (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
-    common = max(p_bits, q_bits)
-    return mu.points, [v << (common - p_bits) for v in p], nu.points, [v << (common - q_bits) for v in q]
+    mus, nus = (law.laws if isinstance(law, LawFamily) else (law,) for law in (pair.mu, pair.nu))
+    # any two first states at once: no less than any mixture of them
+    possible = [(mu, nu) for mu, nu in product(mus, nus) if mu is not None and nu is not None]
+    return max(
+        # masses that are wrong by a factor e^η move at most e^η − 1 of the total on either side
+        min(1.0, float_up(unmatched(*atoms(mu, nu), reach)) + 2 * math.expm1(mu.log_error + nu.log_error))
+        for mu, nu in possible
+    )
