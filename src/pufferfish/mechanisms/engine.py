@@ -35,6 +35,7 @@ __all__ = [
     "LARGEST_ANSWER",
     "LEAST_EPSILON",
     "MOST_EPSILON",
+    "MOST_NUDGES",
     "NO_NOISE",
     "ROUNDING",
     "Bound",
@@ -63,7 +64,8 @@ MOST_EPSILON = 10.0
 LARGEST_ANSWER = 2**60
 """Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
 
-_MOST_NUDGES = 30
+MOST_NUDGES = 30
+"""So often a noise, or an epsilon, is raised until it is proved to be enough."""
 
 _Made = TypeVar("_Made")
 _Case = TypeVar("_Case")
@@ -73,7 +75,7 @@ def accuracy_reached(
     calibrated: Callable[[float], _Made], reaches: Callable[[_Made], bool], leakage: float
 ) -> _Made | None:
     """Return what is calibrated at the least ε, of four digits from a leakage upwards, that is accurate enough."""
-    for step in range(_MOST_NUDGES):
+    for step in range(MOST_NUDGES):
         epsilon = four_digits_up(leakage, step)
         if not LEAST_EPSILON <= epsilon < math.inf:
             raise ParameterError(
@@ -135,9 +137,6 @@ class Engine(ABC):
     loses_its_way: bool = False
     """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
 
-    _last: tuple[tuple[object, ...], Sequence[Any]] | None = None
-    """The losses that were proved last, and the searches that were made for it."""
-
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
 
@@ -152,10 +151,6 @@ class Engine(ABC):
         It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains
         ``chains_that_can_decide(losses)`` yields those that can; :func:`largest_bound` takes the most that they leak.
         """
-
-    def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        """Return the searches of the last proof, if it was of these losses: they know what is told of each record."""
-        return self._last[1] if self._last is not None and self._last[0] == losses.key else None
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
@@ -279,10 +274,6 @@ class WithSteps(Engine):
             return leakage, witness
         total = up(leakage + step)
         return total, None if witness is None else _with_steps(witness, step, total)
-
-    def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        """Return those of the engine for records."""
-        return self._engine.searches_of(self._of_records(losses) if losses.step else losses)
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield those of the engine for records, where its losses can stand for those of steps; else search."""

@@ -8,14 +8,13 @@ import msgspec
 
 from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uniform
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
+from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, ProtectedStretch, too_large
 from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, columns_engine
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
 from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.markov_quilt import NodeSecrets
-from pufferfish.mechanisms.protected import ProtectedStretch
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.witness import (
     AloneWitness,
