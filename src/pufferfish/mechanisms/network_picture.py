@@ -116,14 +116,11 @@ def _subject(network: BayesianNetwork, calibration: Calibration | None, node: An
         return _Subject(place, shown, _of_quilt(network.nodes[place], None, None, shown))
     place = None if node is None else network.place(node)
     if calibration is not None:
+        seen = calibration.witness
         # where laws of the query were compared the witness counts nodes
-        worst = (
-            calibration.witness.node
-            if not isinstance(calibration.witness.node, str)
-            else network.place(calibration.witness.node)
-        )
+        worst = network.place(seen.node) if isinstance(seen.node, str) else seen.node
         if place is None or place == worst:
-            return _of_witness(network, calibration.witness, worst)
+            return _of_witness(network, seen, worst)
     return _Subject(place, None, "" if place is None else f"node {short(network.nodes[place])}")
 
 

@@ -102,13 +102,8 @@ class LeakagePropagation(InfluenceBound):
     secrets : sequence, optional
         For networks: names of nodes, any two values of each, or pairs of RecordIs of one node. By default any two
         values of any record.
-    protect : int, str, timedelta, or list of names, optional
-        For chains: how many steps in a row shall be hidden together, a length of time such as ``"1h"`` where Θ is a
-        model that knows its step, or ``"subject"`` for a whole series. For networks: columns of one row, such as
-        ``["smoke", "lung"]`` or ``"smoke+lung"``, or ``"row"`` for all of them. By default one record.
-    within : float, or sequence of (state, state), optional
-        For chains: only values at most so far apart shall not be told apart, in the units of the bins; or only these
-        pairs of states. It does not hide whether a value is above some number or below.
+    protect, within : optional
+        What shall be hidden in place of one record and any two of its values: see :meth:`protecting`.
 
     Notes
     -----
