@@ -177,10 +177,8 @@ class ChainLeakage(Engine):
         return most
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
-        """Return what says about what propagation proves; all bounds, where some members have no propagation.
-
-        All its answers share one search for each member: what they have in common is computed once.
-        """
+        """Return what says about what propagation proves; all bounds, where some members have no propagation."""
+        # all answers share one search for each member: what they have in common is computed once
         propagations = [_propagation(member.chain) for member in self._members]
         followed = [propagation for propagation in propagations if propagation is not None]
         if len(followed) < len(propagations):
@@ -226,15 +224,12 @@ class ChainLeakage(Engine):
     def _by_others(
         self, theta: int, chain: BlockLoss, objective: Objective, value: float = math.inf, node: int | None = None
     ) -> Bound | None:
-        """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``.
-
-        The record that decided elsewhere is asked first.
-        """
+        """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``."""
         quilts = self._members[theta].quilts
         if quilts is None:
             total = objective(total_of(chain)[0], 0.0)
             bound = (total, _all_of(chain)) if total < value else None
-        else:
+        else:  # the record that decided elsewhere is asked first
             bound = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
         return None if bound is None else _of(theta, *bound)
 
@@ -271,11 +266,9 @@ class ChainLeakage(Engine):
     def _each(
         self, losses: RecordLoss, new: Sequence[ChainSearch]
     ) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
-        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search.
-
-        Those that seem to leak most come first: of the others it is enough that they leak no more.
-        """
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
         chains = list(chains_that_can_decide(losses))
+        # those that seem to leak most come first: of the others it is enough that they leak no more
         first = sorted(new, key=lambda search: -spreads(search.chain, chains[0])) if chains and len(new) > 1 else new
         for i, search in enumerate(first):
             for c, chain in enumerate(chains):
@@ -502,10 +495,7 @@ def _cases(known: Sequence[ChainSearch], losses: RecordLoss) -> Iterator[tuple[C
 
 
 def leakage_of_series(losses: BlockLoss) -> float:
-    """Return what a release tells of all records of a chain together: the sum of its losses, rounded up.
-
-    It needs no model of the records: a person whose records are this chain is hidden by so much.
-    """
+    """Return what a release tells of all records of a chain together, whatever their law is: the sum of its losses."""
     total = total_of(losses)[0]
     if not losses.step or not total < math.inf:
         return total

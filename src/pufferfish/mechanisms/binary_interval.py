@@ -167,10 +167,7 @@ _KINDS = {"any": 0, "stationary": 1, "mixing": 2}
 def root_box(
     p0: tuple[float, float], p1: tuple[float, float], start: Literal["any", "stationary"]
 ) -> NDArray[np.float64]:
-    """Return the box of chains with p0 and p1 between two numbers: ends of p0, of p1, of P(X_1 = 0).
-
-    Stationary chains have −1 for the last.
-    """
+    """Return the ends of p0, of p1 and of P(X_1 = 0), the last −1 for stationary chains: a box of chains."""
     return np.array([p0, p1, [0.0, 1.0] if start == "any" else [-1.0, -1.0]])
 
 
@@ -352,15 +349,13 @@ def _stays(stay: float, leave: float) -> tuple[float, float]:
 
 
 class BinaryPropagation(_Certified):
-    """Leakage propagation, with the law of the record before: for one member and initial law it is exact.
-
-    Of a class of stationary chains only the two corners are asked, which is exact too.
-    """
+    """Leakage propagation, with the law of the record before: for one member and initial law it is exact."""
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         super().__init__(theta)
         self._or_sums = isinstance(theta, BinaryChainInterval)
         if isinstance(theta, BinaryChainInterval) and theta.initial_distribution == "stationary":
+            # of stationary chains only the two corners are asked, which is exact too
             self._boxes = [root_box((p, p), (p, p), "stationary") for p in dict.fromkeys((theta.low, theta.high))]
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:

@@ -100,13 +100,7 @@ def steps_within(accuracy: Any, unit: Fraction) -> int:
 
 
 def four_digits_up(value: float, more: int = 0) -> float:
-    """Return a positive number rounded up to four digits, or so many steps of the last digit above that.
-
-    Examples
-    --------
-    >>> four_digits_up(0.123412), four_digits_up(0.123412, 1), four_digits_up(2.0)
-    (0.1235, 0.1236, 2.0)
-    """
+    """Return a positive number rounded up to four digits, or so many steps of the last digit above that."""
     exact = Decimal(repr(value))
     last = Decimal(1).scaleb(exact.adjusted() - 3)
     return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
@@ -138,10 +132,7 @@ class Engine(ABC):
     """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
 
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
-
-        Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
-        """
+        """Bound the leakage of losses, and say where it is attained; ``enough`` is worth a longer search, if given."""
         return self._proved.of((losses.key, enough), lambda: self.prove(losses, enough))
 
     @abstractmethod
@@ -158,10 +149,7 @@ class Engine(ABC):
 
     @abstractmethod
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
-
-        Another one is taken only where the one before cannot be verified.
-        """
+        """Yield numbers that divide the losses so that they leak at most epsilon: the least, and others if it fails."""
 
     def verify(self, losses: RecordLoss, scale: float, epsilon: float) -> Bound:
         """Bound the leakage of losses over a scale, which a search found for an ε.
@@ -189,10 +177,8 @@ class Proportional(Engine):
 
 
 def no_noise(losses: RecordLoss) -> float:
-    """Return a divisor that leaves as good as no noise: the smallest loss is a billion nats.
-
-    The largest may be that of a state that cannot occur, or of a record that is no secret.
-    """
+    """Return a divisor that leaves as good as no noise: the smallest loss is a billion nats."""
+    # the largest may be that of a state that cannot occur, or of a record that is no secret
     return losses.smallest / NO_NOISE
 
 
@@ -346,10 +332,7 @@ def _of_part(first: int, bound: Bound) -> Bound:
 
 
 def _spread(chain: BlockLoss) -> BlockLoss:
-    """Forget where records are if only their steps are charged: those are next to records that are not observed too.
-
-    As many records as there are count then, and not all places between them.
-    """
+    """Forget where records are if only their steps are charged, which are next to unobserved records too: all count."""
     if not chain.length.places or not chain.step or chain.largest.any():
         return chain
     return replace(BlockLoss.same_for_all(chain.length.without_positions, np.zeros(())), step=chain.step)

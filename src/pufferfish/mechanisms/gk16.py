@@ -189,10 +189,8 @@ class _RowSums(Proportional):
 
 
 def _norm_is_below_one(influences: Influences, steps: int) -> bool:
-    """Whether the spectral norm is proven to be below 1, which it is not where it is not for the first records.
-
-    What is found is the same as for the whole matrix: a pivot of the first records is no smaller than in the whole.
-    """
+    """Whether the spectral norm is proven to be below 1, which it is not where it is not for the first records."""
+    # what is found is the same as for the whole matrix: a pivot of the first records is no smaller than in the whole
     if steps > _FIRST and not influences.leading(_FIRST).norm_is_below_one:
         return False
     return influences.matrix(steps).norm_is_below_one

@@ -108,10 +108,7 @@ def _is_shaped(bound: BoundQuery) -> TypeGuard[LinearQuery]:
 def _best_shape(
     bound: "InfluenceBound", query: Query, epsilon: float, power: float, below: float = math.inf
 ) -> Strategy | None:
-    """Return the best strategy found; None where a query has one output only, or too many states to look at.
-
-    None too where its error, about as it would be proved, is not below ``below``: a proof takes long.
-    """
+    """Return the best strategy found; None for one output, too many states, or if its error is not below ``below``."""
     linear = bound.bind(query)
     if not _is_shaped(linear):
         raise NotApplicableError(
@@ -147,7 +144,7 @@ def _best_shape(
     pairs = bound.tells_pairs_apart
     responses = _responses(bound.theta, bound) if pairs else [np.eye(k)]
     best = next(proposals(taken, responses, leakage, epsilon, power, move=pairs), None)
-    if best is None or best.error * float(linear.unit) >= below:
+    if best is None or best.error * float(linear.unit) >= below:  # about as it would be proved, which takes long
         return None
     return Strategy(linear.weights, best.rows, _whole(best.scales)[0])
 
@@ -380,10 +377,7 @@ class InfluenceBound(Mechanism):
         return _is_shaped(self.bind(query))
 
     def noise_to_compare(self, query: Query, epsilon: float) -> float:
-        """Return the noise multiplier that a calibration finds, not proved anew: to compare, not to release.
-
-        The search had a bound for it on its way. It raises what a calibration raises.
-        """
+        """Return the noise multiplier that a calibration finds, not proved anew: to compare, not to release."""
         with self._lock:
             linear, noises = self._noises(query, None, epsilon)
             scale, lipschitz = next(noises)[0], linear.unit_lipschitz

@@ -176,7 +176,7 @@ class ActiveQuilt(ReadOnly):
 
     @property
     def leakage(self) -> float:
-        """What a release leaks of the node at most, in nats."""
+        """What a release leaks of the node at most."""
         return self.nearby_loss + self.influence
 
 

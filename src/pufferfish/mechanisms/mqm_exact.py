@@ -57,10 +57,7 @@ second number, where that makes their losses so many times smaller in all. Else 
 
 
 def members_of(theta: Theta | MarkovChain) -> Sequence[MarkovChain | IntervalChain | BinaryChainInterval]:
-    """Return the members of a class of chains; a continuum is one member, where all can happen that some law allows.
-
-    A chain is a class of itself.
-    """
+    """Return the members of a class of chains; a continuum is one member, where all can happen that some law allows."""
     return (theta,) if isinstance(theta, MarkovChain | IntervalChain | BinaryChainInterval) else theta.chains
 
 
@@ -362,10 +359,7 @@ class MQMExact(ChainQuiltBound):
 
 
 class ExactQuilts(ChainQuilts):
-    """Quilts of chains with exact max-influence; between bounds on matrices an upper bound of it.
-
-    Θ has no two-state chains between bounds; ``support`` is as for :class:`MQMExact`.
-    """
+    """Quilts of chains with exact max-influence (between bounds on matrices an upper bound of it)."""
 
     def __init__(
         self,
@@ -408,10 +402,7 @@ class ExactQuilts(ChainQuilts):
         return bound if bound[0] < value else None
 
     def best_at(self, chain: BlockLoss, node: int, objective: Objective, below: float = math.inf) -> float | None:
-        """Return what the best quilts of one record, 1-based, prove under the worst member; None if it has no secret.
-
-        Where it is not below ``below``, a larger number may be returned.
-        """
+        """Return what the best quilts of one record, 1-based, prove, or more from ``below`` on; None: no secret."""
         enough = -math.inf if below == math.inf else math.nextafter(below, -math.inf)
         return max(
             (

@@ -296,10 +296,7 @@ _MOST_MEMBERS = 3
 
 
 def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | None = None) -> Html:
-    """Return Θ in words, tables and pictures, the member that decides the noise first.
-
-    Of a network the node that decides a calibration is marked, and what tells it.
-    """
+    """Return Θ in words, tables and pictures: the member that decides a calibration's noise first, its node marked."""
     many = len(theta.members)
     one = "member" if any(isinstance(member, Continuum) for member in theta.members) else "distribution"
     which = f"one {one}" if many == 1 else f"{many:,} {one}s" if many else "a whole range of distributions"

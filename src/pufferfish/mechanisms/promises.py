@@ -109,10 +109,7 @@ class Unit(NamedTuple):
 
 
 def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Promise]:
-    """Return what a noise promises of every unit, the smallest first, where a step takes so long (None: not known).
-
-    With ``cut`` a subject may have several chains: nothing is then promised of its stretches.
-    """
+    """Return what a noise promises of every unit, the smallest first; ``step`` and ``cut`` as for :func:`units_of`."""
     units, measured = units_of(calibration, step, cut=cut), calibration.measured
     if isinstance(measured, FunctionQuery):
         return _promised(units, RecordLoss(()))
@@ -152,9 +149,9 @@ def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Prom
 
 
 def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
-    """Return the units that a noise promises something of, the smallest first, without computing what.
+    """Return the units that a noise promises something of, the smallest first, where a step takes so long.
 
-    Where chains are cut a stretch of a subject, or its whole series, is in several of them, and no bound on one.
+    Where chains are cut a stretch of a subject, or its whole series, is in several of them: it is left out.
     """
     function = isinstance(calibration.measured, FunctionQuery)
     return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function)

@@ -195,13 +195,7 @@ class StretchProtection(Protection):
 
     @property
     def alternatives(self) -> str:
-        """Say of which two things the odds change.
-
-        Examples
-        --------
-        >>> StretchProtection(60, 200.0).alternatives
-        'two near courses of one such stretch'
-        """
+        """Say of which two things the odds change."""
         near = "near " if self.only_near else ""
         if not self.is_stretch:
             return f"two {near}values of one record"
@@ -233,10 +227,6 @@ class StretchProtection(Protection):
         --------
         >>> StretchProtection(60).in_words("1min")
         'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
-        >>> StretchProtection("subject").in_words()
-        'the whole series of one subject'
-        >>> StretchProtection(1, 200.0).in_words("1min")
-        'any one record (the state of one subject at one time), among values at most 200 apart'
         >>> StretchProtection(60, 200.0).in_words("1min", brief=True)
         'any 1h of one subject, among values at most 200 apart'
         """
