@@ -18,8 +18,8 @@ import numpy as np
 
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError
+from pufferfish.mechanisms._propagation_on_chains import ProtectedStretch
 from pufferfish.mechanisms.binary_interval import propagated, quilted
-from pufferfish.mechanisms.protected import ProtectedStretch
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import lengths_of
 

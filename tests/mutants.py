@@ -375,7 +375,7 @@ MUTANTS = [
     ),
     Mutant(
         "tables that grow: a chain is taken to have begun long ago",
-        "mechanisms/protected.py",
+        "mechanisms/_propagation_on_chains.py",
         "        if all(chain.steps < FOR_EVER for chain in self.length):\n",
         "        if True:\n",
         "oracle/test_oracle_growing.py",

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pufferfish.mechanisms._propagation_on_chains import ProtectedStretch
 from pufferfish.mechanisms.engine import Bound
-from pufferfish.mechanisms.protected import ProtectedStretch
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta, lengths_of
 

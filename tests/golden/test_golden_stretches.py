@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.mechanisms.protected import leakage_of_series
+from pufferfish.mechanisms._propagation_on_chains import leakage_of_series
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta
 from stretches import leakage_of_stretch, noise_of_stretch

@@ -19,7 +19,7 @@ from pufferfish._base.progress import Listener, listening
 from pufferfish.cli.messages import messages, print_error
 from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
-from pufferfish.mechanisms.shown import promise_grid
+from pufferfish.mechanisms.promises import promise_grid
 
 __all__ = ["print_promises", "print_table", "print_warnings", "progress", "until_done"]
 

@@ -16,8 +16,8 @@ from pufferfish.compare.picture import noise_chart
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around, too_little
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
+from pufferfish.mechanisms.promises import units_part
 from pufferfish.mechanisms.protection import Protection, step_of
-from pufferfish.mechanisms.shown import units_part
 from pufferfish.mechanisms.words import (
     TOGETHER,
     alternatives_of,

@@ -21,7 +21,7 @@ from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.mechanisms.shown import promise_grid
+from pufferfish.mechanisms.promises import promise_grid
 from pufferfish.mechanisms.words import noise_hides_everything
 
 if TYPE_CHECKING:

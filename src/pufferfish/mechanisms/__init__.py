@@ -17,9 +17,8 @@ from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.one_query.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.one_query.law_mechanism import LawMechanism
 from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, Wasserstein
-from pufferfish.mechanisms.promises import Promise, promises_of
+from pufferfish.mechanisms.promises import Promise, calibration_view, promises_of
 from pufferfish.mechanisms.propagation import LeakagePropagation
-from pufferfish.mechanisms.shown import calibration_view
 
 __all__ = [
     "BOUNDS",
@@ -64,13 +63,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)
 
 
 def bound_of(name: str, theta: Any, length: Any, settings: Mapping[str, Any]) -> InfluenceBound:
-    """Return the influence bound with a name, as a record tells it.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such bound.
-    """
+    """Return the influence bound with a name, as a record tells it."""
     for mechanism in (*BOUNDS, ParticipantDP):
         if mechanism.name == name:
             return mechanism.of(theta, length, **settings)

@@ -431,27 +431,17 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
 ) -> None:
     """Write for every box what the best quilt of the worst record proves: leakage (epsilon 0), or least divisor.
 
-    Parameters
-    ----------
-    kind : int
-        0: by the law of the record left of the node; 1: stationary chains; 2: by Lemma 4.8.
-    chains : (n, 6) ndarray
-        The boxes: ends of p0, of p1 and of P(X_1 = 0).
-    nodes : (g, 2) ndarray of int
-        Groups of nodes, first and last, 1-based, that are searched as one. A group of several is searched as if the
-        chain went on to its right: where quilt {a, b} sticks out at the end, {a} has no more records near and no more
-        influence. Several only with one loss for all records.
-    length, records : int
-        Steps of the chain, and how many of them are observed.
-    loss, sums : float, (length + 1,) ndarray or (0,)
-        Loss of every observed record; or cumulative sums of the losses of all steps, and what rounding them cost.
-    farthest, longest : int
-        Quilts reach at most so far to either side, and have at most so many nearby records.
-    epsilon, floor : float
-        The budget; and what is needed anyway: nodes and boxes that need no more are not searched to the end.
-    values : (n,) ndarray, written
-    where : (n, 4) ndarray, written
-        Node, a, b (0 where a side is open) and influence.
+    The kinds are 0: by the law of the record left of the node; 1: stationary chains; 2: by Lemma 4.8. The columns of
+    ``chains`` are ends of p0, of p1 and of P(X_1 = 0).
+
+    The rows of ``nodes`` are first and last of a group, 1-based, that is searched as one: as if the chain went on to
+    its right. Where quilt {a, b} sticks out at the end, {a} has no more records near and no more influence. Groups of
+    several are for one loss of all records only.
+
+    ``records`` of ``length`` steps are observed. ``loss`` is that of each; or ``sums`` are the cumulative losses of all
+    steps, and ``loss`` what rounding them cost. Quilts reach at most ``farthest`` to either side, and have at most
+    ``longest`` nearby records. What ``floor`` says is needed anyway: nodes and boxes that need no more are not searched
+    to the end. Written to ``where`` are node, a, b (0 where a side is open) and influence.
     """
     ratios, right = np.empty((farthest, 4)), np.empty((farthest, 2))
     bounds = np.empty((int(nodes[-1, 0]), 2))

@@ -1,8 +1,20 @@
-"""Leakage propagation on chains: the least of what propagation and Markov quilts prove, as an engine."""
+"""Leakage propagation on chains, as engines: of one record, and of any so many steps in a row, an hour or a day.
+
+Of one record it is the least of what propagation and Markov quilts prove.
+
+The secrets about a stretch are all events about the values of n grid steps in a row of one chain, unread steps too.
+Propagation bounds them by the losses of these steps and by what the past and the future tell of the first and of the
+last one (``docs/proofs/stretches.md``). Where the sum of all losses of a chain is less, that is the bound: it covers a
+whole series, hence a person whose records are one chain. It is one stretch that is protected, not two of them together,
+and not "near or not" where only near values are secrets.
+"""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import product
 from typing import Any, Literal
 
 import msgspec
@@ -10,22 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
-from pufferfish._core.propagation.chain import Attained, ChainPropagation, TuplePropagation
+from pufferfish._core.numbers.rounding import float_up, up
+from pufferfish._core.propagation.chain import Attained, ChainPropagation, TuplePropagation, ends_apart
+from pufferfish._core.propagation.forgetting import told_by_stretch
 from pufferfish._core.propagation.past_and_future import AnyPast
 from pufferfish._core.propagation.steps import Steps
 from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
 from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
-from pufferfish.mechanisms.group_dp import ChainGroups
+from pufferfish.mechanisms.group_dp import ChainGroups, total_of
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
-from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness
+from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness, StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.lengths import FOR_EVER, ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -34,11 +49,10 @@ from pufferfish.theta.stays_chain import StaysChain
 __all__ = [
     "MOST_STATES",
     "ChainLeakage",
-    "ChainSearch",
+    "ProtectedStretch",
     "as_runs",
     "can_be_followed",
-    "searches",
-    "spreads",
+    "leakage_of_series",
     "too_large",
 ]
 
@@ -56,8 +70,6 @@ _MOST_IN_CYCLE = 1e7
 
 _UNLIKELY = 1e-9
 """With transitions less likely than this initial laws are not searched one by one."""
-
-_NOTHING_PROVED: Bound = (math.inf, None)
 
 AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain
 """What a member of Θ is."""
@@ -79,16 +91,10 @@ class _Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainSearch:
-    """A member of Θ with a search by propagation, which has what the past and the future tell of every record.
+    """A member of Θ, by its number, with a search, which has what the past and the future tell of every record.
 
-    Parameters
-    ----------
-    theta : int
-        Index of the member; a continuum is one.
-    chain : MarkovChain, IntervalChain, PeriodicChain, HigherOrderChain, StaysChain or ForgettingClass
-        The member, with as little memory as it has; of a class of two-state chains one of its corners.
-    propagation : ChainPropagation or None
-        The search; None where it has too many states, or is a class that forgets.
+    The chain has as little memory as it can; of a class of two-state chains it is a corner. There is no search for one
+    of too many states, nor for a class that forgets.
     """
 
     theta: int
@@ -164,19 +170,15 @@ class ChainLeakage(Engine):
         self.supports_step_losses = not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained."""
+        """Bound the leakage by the worst member and chain."""
         most: Bound = 0.0, None
-        new = _searches_of(self._members)
-        for case in self._each(losses, new):
+        for case in self._each(losses, _searches_of(self._members)):
             most = largest_bound((most, self._one(*case, idle=most[0])))
-        self._last = losses.key, new
         return most
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
-        """Return what says about what propagation proves; all bounds, where some members have no propagation.
-
-        All its answers share one search for each member: what they have in common is computed once.
-        """
+        """Return what says about what propagation proves; all bounds, where some members have no propagation."""
+        # all answers share one search for each member: what they have in common is computed once
         propagations = [_propagation(member.chain) for member in self._members]
         followed = [propagation for propagation in propagations if propagation is not None]
         if len(followed) < len(propagations):
@@ -191,7 +193,7 @@ class ChainLeakage(Engine):
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self._least_divisor(losses, epsilon)
-        engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
+        engines: list[Engine] = [member.alone or member.quilts or ChainGroups() for member in self._members]
         yield largest_bound(bound for engine in engines for bound in engine.candidate_scales(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
@@ -202,15 +204,15 @@ class ChainLeakage(Engine):
         member = self._members[theta]
         if member.alone is not None:
             return _of(theta, *member.alone.leakage(_alone(chain)))
-        if member.every_law is not None:
-            by_law, where = member.every_law.leakage(_alone(chain))
-            anyhow, witness = self._as_any_chain(theta, propagation, chain, idle)
-            return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
-        return self._as_any_chain(theta, propagation, chain, idle)
+        anyhow = self._followed(theta, propagation, chain, idle)
+        if member.every_law is None:
+            return anyhow
+        by_law = member.every_law.leakage(_alone(chain))
+        return _of(theta, *by_law) if by_law[0] <= anyhow[0] else anyhow
 
-    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Bound:
+    def _followed(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Bound:
         if propagation is None:
-            return self._by_others(theta, chain, LeakThrough()) or _NOTHING_PROVED
+            return self._by_others(theta, chain, LeakThrough()) or (math.inf, None)
         attained = propagation.leakage(as_runs(chain, self._theta.k))
         if attained.node == 0:
             return 0.0, None
@@ -222,15 +224,12 @@ class ChainLeakage(Engine):
     def _by_others(
         self, theta: int, chain: BlockLoss, objective: Objective, value: float = math.inf, node: int | None = None
     ) -> Bound | None:
-        """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``.
-
-        The record that decided elsewhere is asked first.
-        """
+        """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``."""
         quilts = self._members[theta].quilts
         if quilts is None:
-            total = objective(_SUMS.leakage(_alone(chain))[0], 0.0)
+            total = objective(total_of(chain)[0], 0.0)
             bound = (total, _all_of(chain)) if total < value else None
-        else:
+        else:  # the record that decided elsewhere is asked first
             bound = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
         return None if bound is None else _of(theta, *bound)
 
@@ -267,11 +266,9 @@ class ChainLeakage(Engine):
     def _each(
         self, losses: RecordLoss, new: Sequence[ChainSearch]
     ) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
-        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search.
-
-        Those that seem to leak most come first: of the others it is enough that they leak no more.
-        """
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
         chains = list(chains_that_can_decide(losses))
+        # those that seem to leak most come first: of the others it is enough that they leak no more
         first = sorted(new, key=lambda search: -spreads(search.chain, chains[0])) if chains and len(new) > 1 else new
         for i, search in enumerate(first):
             for c, chain in enumerate(chains):
@@ -279,19 +276,20 @@ class ChainLeakage(Engine):
                 yield search.theta, search.propagation, chain
 
     def _witness(self, attained: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
-        parts: dict[str, Any] = {
-            "theta": theta,
-            "length": chain.length.steps,
-            "node": attained.node - 1,
-            "secret_pair": (self._theta.states[attained.pair[0]], self._theta.states[attained.pair[1]]),
-            "own": attained.own,
-            "past": attained.past,
-            "future": attained.future,
-        }
+        states, (x, x_) = self._theta.states, attained.pair
+        witness = PropagationWitness(
+            theta=theta,
+            length=chain.length.steps,
+            node=attained.node - 1,
+            secret_pair=(states[x], states[x_]),
+            own=attained.own,
+            past=attained.past,
+            future=attained.future,
+        )
         member = self._members[theta].chain
         if isinstance(member, PeriodicChain) and attained.phase is not None:
-            return PhaseWitness(**parts, phase=member.phase_of(attained.phase))
-        return PropagationWitness(**parts)
+            return PhaseWitness(**msgspec.structs.asdict(witness), phase=member.phase_of(attained.phase))
+        return witness
 
 
 def can_be_followed(theta: Theta) -> bool:
@@ -304,48 +302,26 @@ def can_be_followed(theta: Theta) -> bool:
 
 def too_large(member: Any) -> str | None:
     """Return why a chain with a clock, or with more memory, cannot be propagated, or None."""
-    if isinstance(member, MarkovChain):
-        return None
-    if isinstance(member, HigherOrderChain):
-        clusters = member.k**member.order
-        if clusters <= MOST_STATES:
-            return None
-        return (
-            f"{member.order} records in a row have {clusters:,} values, but at most {MOST_STATES} are possible here: "
-            "merge states, or use a lower order, or GroupDP"
-        )
-    if isinstance(member, StaysChain):
-        kinds = len(member.tuples)
-        if kinds <= MOST_STATES:
-            return None
-        return (
-            f"its states have {kinds:,} kinds of stay together, but at most {MOST_STATES} are possible here: fit fewer "
-            "kinds, merge states, or use GroupDP"
-        )
-    steps, k = len(member.cycle), member.k
-    if k > MOST_STATES:
-        return (
-            f"chains with a clock may have at most {MOST_STATES} states here, but these have {k}: merge states, or "
-            "use GroupDP"
-        )
-    if steps * k**3 > _MOST_IN_CYCLE:
-        return (
-            f"a period of {steps:,} steps with {k} states is too large: merge states, or use a longer step, a clock "
-            "with fewer phases, or GroupDP"
-        )
+    most = f"at most {MOST_STATES} are possible here"
+    if isinstance(member, HigherOrderChain) and (values := member.k**member.order) > MOST_STATES:
+        has = f"{member.order} records in a row have {values:,} values"
+        return f"{has}, but {most}: merge states, or use a lower order, or GroupDP"
+    if isinstance(member, StaysChain) and (kinds := len(member.tuples)) > MOST_STATES:
+        has = f"its states have {kinds:,} kinds of stay together"
+        return f"{has}, but {most}: fit fewer kinds, merge states, or use GroupDP"
+    if isinstance(member, PeriodicChain) and (k := member.k) > MOST_STATES:
+        may = f"chains with a clock may have at most {MOST_STATES} states here"
+        return f"{may}, but these have {k}: merge states, or use GroupDP"
+    if isinstance(member, PeriodicChain) and (steps := len(member.cycle)) * member.k**3 > _MOST_IN_CYCLE:
+        remedy = "merge states, or use a longer step, a clock with fewer phases, or GroupDP"
+        return f"a period of {steps:,} steps with {member.k} states is too large: {remedy}"
     return None
 
 
 def _all_of(chain: BlockLoss) -> QuiltWitness:
     """Return the witness of the sum of all losses of a chain: the trivial quilt, around its heaviest record."""
-    return QuiltWitness(
-        theta=0,
-        length=chain.length.steps,
-        node=_middle_of_the_heaviest(chain) - 1,
-        active_quilt=(),
-        nearby=chain.length.steps,
-        influence=0.0,
-    )
+    steps, node = chain.length.steps, _middle_of_the_heaviest(chain) - 1
+    return QuiltWitness(theta=0, length=steps, node=node, active_quilt=(), nearby=steps, influence=0.0)
 
 
 def _middle_of_the_heaviest(chain: BlockLoss) -> int:
@@ -383,9 +359,6 @@ def _repeats(steps: NDArray[np.int64], values: NDArray[np.float64]) -> bool:
     return len(folded([(int(n), value.tobytes()) for n, value in zip(steps, values, strict=True)]).kept) <= _MOST_RUNS
 
 
-_SUMS = ChainGroups()
-
-
 def _chains(theta: Theta) -> Sequence[AnyChain]:
     members: Any = theta.members
     return (theta,) if isinstance(theta, IntervalChain) else members
@@ -407,3 +380,124 @@ def _by_law(chain: MarkovChain) -> bool:
     return (
         chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > _UNLIKELY))
     )
+
+
+# -- Stretches ---------------------------------------------------------------------------------------------------------
+
+
+class ProtectedStretch(Engine):
+    """What losses tell of any so many steps of a chain in a row, read or not; a shorter chain is protected as a whole.
+
+    The chains of Θ can be followed. ``near``, of shape (k, k), says which pairs of states are near. Only two courses of
+    the stretch that are near at every step are secrets then. It hides no event that holds of some values and not of
+    others, such as "above 200".
+    """
+
+    takes_steps = True
+
+    def __init__(
+        self, theta: Theta, length: Sequence[ChainLength], steps: int, near: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.theta, self.length, self.steps, self.near = theta, length, steps, near
+
+    def new_searches(self) -> list[ChainSearch]:
+        """Return a search for each member of Θ; a chain without ends may begin anywhere in what is asked about."""
+        new = searches(self.theta)
+        if all(chain.steps < FOR_EVER for chain in self.length):
+            return new
+        return [
+            search if search.propagation is None else replace(search, propagation=search.propagation.at_every_age())
+            for search in new
+        ]
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
+        """Bound the leakage with new searches: what it proves does not depend on what was asked before."""
+        return self.told(self.new_searches(), losses)
+
+    def told(self, known: Sequence[ChainSearch], losses: RecordLoss) -> Bound:
+        """Bound the leakage with searches that may know what they were asked before."""
+        return largest_bound(self._bound(*case) for case in _cases(known, losses))
+
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+        """Return the least number found."""
+
+        def leakage(case: tuple[ChainSearch, BlockLoss], divisor: float) -> Bound:
+            search, chain = case
+            return self._bound(search, chain.divided(divisor))
+
+        def least(case: tuple[ChainSearch, BlockLoss]) -> Bound:
+            search, chain = case
+            largest = float(chain.largest.max()) + chain.step
+            start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + spreads(search.chain, chain))
+            return least_divisor(partial(leakage, case), epsilon, start) if largest > 0 else (0.0, None)
+
+        return [largest_divisor(_cases(self.new_searches(), losses), leakage, least, epsilon)]
+
+    def _bound(self, search: ChainSearch, chain: BlockLoss) -> Bound:
+        if isinstance(search.chain, ForgettingClass):
+            bound = self._by_forgetting(search.theta, search.chain, chain)
+        elif search.propagation is None:
+            bound = math.inf, None
+        else:
+            bound = self._by_propagation(search, search.propagation, chain)
+            if bound[1] is None:
+                return bound
+        total, length = leakage_of_series(chain), chain.length.steps
+        if bound[0] <= total:
+            return bound
+        told = {"own": total, "past": 0.0, "future": 0.0}
+        return total, StretchWitness(theta=search.theta, length=length, node=0, by="series", steps=length, **told)
+
+    def _by_propagation(self, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss) -> Bound:
+        length, names = chain.length.steps, self.theta.states
+        steps = min(self.steps, length)
+        step = chain.step if length > 1 else 0.0
+        worst = propagation.stretch(as_runs(chain, self.theta.k), steps, step=step, near=self.near)
+        if worst.paths is None:
+            return 0.0, None
+        paths, phase = worst.paths, worst.paths.phase
+        first, last = ((names[x], names[x_]) for x, x_ in (paths.first, paths.last))
+        if phase is not None and isinstance(search.chain, PeriodicChain):
+            phase = search.chain.phase_of(phase)
+        return worst.total, StretchWitness(
+            theta=search.theta,
+            length=length,
+            node=worst.first - 1,
+            secret_pair=first,
+            by="propagation",
+            steps=steps,
+            last_pair=last,
+            own=paths.own,
+            past=paths.past,
+            future=paths.future,
+            phase=phase,
+        )
+
+    def _by_forgetting(self, theta: int, member: ForgettingClass, chain: BlockLoss) -> Bound:
+        length = chain.length.steps
+        steps, step = min(self.steps, length), chain.step if length > 1 else 0.0
+        runs = [Run(int(n), np.array(loss)) for n, loss in zip(chain.steps, chain.largest, strict=True)]
+        if step:  # a step is charged to the record before it or after it, on both sides (docs/proofs/transitions.md)
+            runs = ends_apart(runs)
+            runs = [
+                Run(run.steps, run.loss + step if 0 < i < len(runs) - 1 else run.loss) for i, run in enumerate(runs)
+            ]
+        counts, losses = np.array([run.steps for run in runs]), np.array([float(run.loss) for run in runs])
+        parts = told_by_stretch(counts, np.nextafter(losses, np.inf) if step else losses, member.forgets, steps)
+        total = up(parts.total + step) if step else parts.total
+        told = {"own": parts.own, "past": parts.past, "future": parts.future}
+        return total, StretchWitness(theta=theta, length=length, node=parts.node, by="forgetting", steps=steps, **told)
+
+
+def _cases(known: Sequence[ChainSearch], losses: RecordLoss) -> Iterator[tuple[ChainSearch, BlockLoss]]:
+    """Yield every member of Θ with every chain that can decide."""
+    return product(known, chains_that_can_decide(losses, steps=True))
+
+
+def leakage_of_series(losses: BlockLoss) -> float:
+    """Return what a release tells of all records of a chain together, whatever their law is: the sum of its losses."""
+    total = total_of(losses)[0]
+    if not losses.step or not total < math.inf:
+        return total
+    steps = min(losses.length.records, losses.length.steps) - 1
+    return float_up(Fraction(total) + Fraction(losses.step) * steps)

@@ -89,11 +89,9 @@ class NetworkLeakage(Engine):
     def _or_quilts(
         self, theta: int, attained: Attained, losses: RecordLoss, objective: Objective, bound: Bound
     ) -> Bound:
-        """Return the least of a bound and of what quilts prove, searched for all nodes if it may be less at the worst.
-
-        A node that leaks its own loss alone leaks what every quilt charges: then no search can save much.
-        """
+        """Return the least of a bound and of what quilts prove, searched for all nodes if it may be less."""
         assert attained.node is not None
+        # a node that leaks its own loss alone leaks what every quilt charges: then no search can save much
         if attained.total - attained.own <= _NEXT_TO_NOTHING * attained.own:
             return smallest_bound(self._quilts.trivial_of(theta, losses, objective), bound)
         if not self._quilts.proves_less(theta, attained.node, losses, objective, bound[0]):
@@ -159,13 +157,10 @@ class NetworkLeakage(Engine):
 
 
 def columns_engine(networks: Sequence[BayesianNetwork], protection: ColumnsProtection) -> Engine:
-    """Return what proves how much losses tell of columns of one row, under every network of a class.
-
-    Of one column propagation and quilts prove what they prove of a node.
-    """
+    """Return what proves how much losses tell of columns of one row, under every network of a class."""
     if protection.names is None:
         return _Row(networks[0])
-    if len(protection.names) == 1:
+    if len(protection.names) == 1:  # propagation and quilts prove what they prove of a node
         node = networks[0].nodes[networks[0].place(protection.names[0])]
         return NetworkLeakage(networks, NodeSecrets([node], networks[0]))
     return _Columns(networks, protection.names)

@@ -167,10 +167,7 @@ _KINDS = {"any": 0, "stationary": 1, "mixing": 2}
 def root_box(
     p0: tuple[float, float], p1: tuple[float, float], start: Literal["any", "stationary"]
 ) -> NDArray[np.float64]:
-    """Return the box of chains with p0 and p1 between two numbers: ends of p0, of p1, of P(X_1 = 0).
-
-    Stationary chains have −1 for the last.
-    """
+    """Return the ends of p0, of p1 and of P(X_1 = 0), the last −1 for stationary chains: a box of chains."""
     return np.array([p0, p1, [0.0, 1.0] if start == "any" else [-1.0, -1.0]])
 
 
@@ -268,6 +265,9 @@ class _Certified(Engine):
     supports_step_losses = True
     """It holds for each chain of the class as propagation, or quilts, do for that chain."""
 
+    _or_sums = False
+    """Whether the sum of all losses may be less, as where few records are observed: no quilts are asked beside."""
+
     @abstractmethod
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
@@ -275,10 +275,6 @@ class _Certified(Engine):
     @abstractmethod
     def witness(self, peak: Supremum, chain: BlockLoss) -> AnyWitness:
         """Say where a supremum is attained."""
-
-    def sum_of_losses(self, chain: BlockLoss) -> float:
-        """Return what all records of a chain leak together; infinite where it is nothing new."""
-        return math.inf
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         return self._worst(losses, 0.0, enough)
@@ -290,7 +286,7 @@ class _Certified(Engine):
     def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
         for chain, box in product(chains_that_can_decide(losses), self._boxes):
-            total = self.sum_of_losses(chain) / (epsilon or 1.0)
+            total = total_of(chain)[0] / (epsilon or 1.0) if self._or_sums else math.inf
             peak = supremum(
                 box,
                 self.bound(chain, epsilon),
@@ -326,10 +322,6 @@ class _Certified(Engine):
             start = zero, 1 - zero
         return Nearest(gap=peak.gap, transition_matrix=((p0, 1 - p0), (1 - p1, p1)), initial_distribution=start)
 
-    def _pair(self, one: bool) -> tuple[str, str]:
-        first, second = self._theta.states
-        return (second, first) if one else (first, second)
-
 
 def _most_boxes(box: NDArray[np.float64], steps: int) -> int:
     """Return how many boxes are looked at: fewer where a bound takes longer, in long chains that forget slowly."""
@@ -357,22 +349,14 @@ def _stays(stay: float, leave: float) -> tuple[float, float]:
 
 
 class BinaryPropagation(_Certified):
-    """Leakage propagation, with the law of the record before: for one member and initial law it is exact.
-
-    Of a class of stationary chains only the two corners are asked, which is exact too.
-    """
+    """Leakage propagation, with the law of the record before: for one member and initial law it is exact."""
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         super().__init__(theta)
+        self._or_sums = isinstance(theta, BinaryChainInterval)
         if isinstance(theta, BinaryChainInterval) and theta.initial_distribution == "stationary":
+            # of stationary chains only the two corners are asked, which is exact too
             self._boxes = [root_box((p, p), (p, p), "stationary") for p in dict.fromkeys((theta.low, theta.high))]
-
-    def sum_of_losses(self, chain: BlockLoss) -> float:
-        """Return the sum of all losses, which is less than what is propagated where few records are observed.
-
-        Quilts prove no less than the least of both. Who asks about one matrix asks for quilts beside.
-        """
-        return total_of(chain)[0] if isinstance(self._theta, BinaryChainInterval) else math.inf
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Bound propagation."""
@@ -382,11 +366,12 @@ class BinaryPropagation(_Certified):
     def witness(self, peak: Supremum, chain: BlockLoss) -> PropagationWitness:
         """Say what the past and the future of the worst record tell."""
         node, pair, own_loss, past, future = (float(v) for v in peak.where)
+        first, second = self._theta.states
         return PropagationWitness(
             theta=0,
             length=chain.length.steps,
             node=int(node) - 1,
-            secret_pair=self._pair(pair == 1),
+            secret_pair=(second, first) if pair == 1 else (first, second),
             nearest=self.nearest(peak),
             own=own_loss,
             past=past,
@@ -403,8 +388,7 @@ class BinaryQuilts(_Certified):
         super().__init__(theta)
         self._longest = longest
         self._kind: Literal["any", "stationary", "mixing"] = theta.initial_distribution
-        if kind == "mixing":
-            # Lemma 4.8 holds for every initial law
+        if kind == "mixing":  # Lemma 4.8 holds for every initial law
             self._kind = "mixing"
             self._boxes = [root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")]
 
@@ -414,15 +398,14 @@ class BinaryQuilts(_Certified):
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
         if length.steps > _ONE_BY_ONE or bool(np.all(losses == losses[0])):
             losses = np.array([losses.max()])
-        return lambda boxes, floor: quilted(
-            self._kind, boxes, length.steps, records, losses, epsilon, floor, self._longest
-        )
+        steps, longest = length.steps, self._longest
+        return lambda boxes, floor: quilted(self._kind, boxes, steps, records, losses, epsilon, floor, longest)
 
     def witness(self, peak: Supremum, chain: BlockLoss) -> QuiltWitness:
         """Name the best quilt of the worst record."""
         node, a, b = (int(v) for v in peak.where[:3])
         steps = chain.length.steps
-        ends = [*([node - a - 1] if a else []), *([node + b - 1] if b else [])]
+        ends = [end for side, end in ((a, node - a - 1), (b, node + b - 1)) if side]
         nearby = (a + b - 1) if a and b else (steps - node + a if a else node + b - 1 if b else steps)
         return QuiltWitness(
             theta=0,

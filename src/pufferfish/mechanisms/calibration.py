@@ -3,8 +3,7 @@
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -29,7 +28,6 @@ from pufferfish.errors import ParameterError, QueryError
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import AnyWitness, Witness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
-from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
@@ -111,15 +109,6 @@ class Prover(ABC):
     def verify(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
 
-    @contextmanager
-    def searched(self, losses: RecordLoss) -> Iterator[Sequence[Any] | None]:
-        """Lend the searches of the last proof, if it was of these losses; nobody else asks them meanwhile."""
-        with self._lock:
-            yield self._searches_of(losses)
-
-    def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        return None
-
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration(Printed, ReadOnly):
@@ -131,14 +120,12 @@ class Calibration(Printed, ReadOnly):
         What was asked for.
     unit_scale : float
         Laplace scale in units of the query (the scale of the integer noise).
-    query : Query
-        The query as given.
-    linear : LinearQuery, StepQuery, JointQuery or FunctionQuery
-        The query on the model's states.
+    query, linear : Query, BoundQuery
+        The query as given, and on the model's states.
     witness : Witness
         The secret that decides the noise.
     bound : Mechanism
-        The mechanism: what proves that this noise is enough, and proves it again before a release.
+        What proves that this noise is enough, and proves it again before a release.
     strategy : Strategy, optional
         With ``noise="best"``: which counts get noise, and how much less than ``unit_scale`` each. By default every
         output of the query gets noise of the one scale.

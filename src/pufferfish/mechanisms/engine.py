@@ -35,6 +35,7 @@ __all__ = [
     "LARGEST_ANSWER",
     "LEAST_EPSILON",
     "MOST_EPSILON",
+    "MOST_NUDGES",
     "NO_NOISE",
     "ROUNDING",
     "Bound",
@@ -63,7 +64,8 @@ MOST_EPSILON = 10.0
 LARGEST_ANSWER = 2**60
 """Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
 
-_MOST_NUDGES = 30
+MOST_NUDGES = 30
+"""So often a noise, or an epsilon, is raised until it is proved to be enough."""
 
 _Made = TypeVar("_Made")
 _Case = TypeVar("_Case")
@@ -73,7 +75,7 @@ def accuracy_reached(
     calibrated: Callable[[float], _Made], reaches: Callable[[_Made], bool], leakage: float
 ) -> _Made | None:
     """Return what is calibrated at the least ε, of four digits from a leakage upwards, that is accurate enough."""
-    for step in range(_MOST_NUDGES):
+    for step in range(MOST_NUDGES):
         epsilon = four_digits_up(leakage, step)
         if not LEAST_EPSILON <= epsilon < math.inf:
             raise ParameterError(
@@ -98,13 +100,7 @@ def steps_within(accuracy: Any, unit: Fraction) -> int:
 
 
 def four_digits_up(value: float, more: int = 0) -> float:
-    """Return a positive number rounded up to four digits, or so many steps of the last digit above that.
-
-    Examples
-    --------
-    >>> four_digits_up(0.123412), four_digits_up(0.123412, 1), four_digits_up(2.0)
-    (0.1235, 0.1236, 2.0)
-    """
+    """Return a positive number rounded up to four digits, or so many steps of the last digit above that."""
     exact = Decimal(repr(value))
     last = Decimal(1).scaleb(exact.adjusted() - 3)
     return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
@@ -135,14 +131,8 @@ class Engine(ABC):
     loses_its_way: bool = False
     """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
 
-    _last: tuple[tuple[object, ...], Sequence[Any]] | None = None
-    """The losses that were proved last, and the searches that were made for it."""
-
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
-
-        Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
-        """
+        """Bound the leakage of losses, and say where it is attained; ``enough`` is worth a longer search, if given."""
         return self._proved.of((losses.key, enough), lambda: self.prove(losses, enough))
 
     @abstractmethod
@@ -153,20 +143,13 @@ class Engine(ABC):
         ``chains_that_can_decide(losses)`` yields those that can; :func:`largest_bound` takes the most that they leak.
         """
 
-    def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        """Return the searches of the last proof, if it was of these losses: they know what is told of each record."""
-        return self._last[1] if self._last is not None and self._last[0] == losses.key else None
-
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
         return lambda losses: self.leakage(losses)[0]
 
     @abstractmethod
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
-
-        Another one is taken only where the one before cannot be verified.
-        """
+        """Yield numbers that divide the losses so that they leak at most epsilon: the least, and others if it fails."""
 
     def verify(self, losses: RecordLoss, scale: float, epsilon: float) -> Bound:
         """Bound the leakage of losses over a scale, which a search found for an ε.
@@ -194,10 +177,8 @@ class Proportional(Engine):
 
 
 def no_noise(losses: RecordLoss) -> float:
-    """Return a divisor that leaves as good as no noise: the smallest loss is a billion nats.
-
-    The largest may be that of a state that cannot occur, or of a record that is no secret.
-    """
+    """Return a divisor that leaves as good as no noise: the smallest loss is a billion nats."""
+    # the largest may be that of a state that cannot occur, or of a record that is no secret
     return losses.smallest / NO_NOISE
 
 
@@ -280,10 +261,6 @@ class WithSteps(Engine):
         total = up(leakage + step)
         return total, None if witness is None else _with_steps(witness, step, total)
 
-    def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        """Return those of the engine for records."""
-        return self._engine.searches_of(self._of_records(losses) if losses.step else losses)
-
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield those of the engine for records, where its losses can stand for those of steps; else search."""
         if not losses.step:
@@ -355,10 +332,7 @@ def _of_part(first: int, bound: Bound) -> Bound:
 
 
 def _spread(chain: BlockLoss) -> BlockLoss:
-    """Forget where records are if only their steps are charged: those are next to records that are not observed too.
-
-    As many records as there are count then, and not all places between them.
-    """
+    """Forget where records are if only their steps are charged, which are next to unobserved records too: all count."""
     if not chain.length.places or not chain.step or chain.largest.any():
         return chain
     return replace(BlockLoss.same_for_all(chain.length.without_positions, np.zeros(())), step=chain.step)

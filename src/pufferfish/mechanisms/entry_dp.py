@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from pufferfish._core.chains.markov import Places
-from pufferfish.mechanisms._chain_quilts import any_secret, member_places, members_of, possible_losses
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.mqm_exact import any_secret, member_places, members_of, possible_losses
 from pufferfish.mechanisms.witness import AloneWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.markov_chain import MarkovChain

@@ -9,6 +9,7 @@ docs/proofs/gk16.md has the proof for profiles, and what is made of zeros and of
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,9 +18,9 @@ from pufferfish._base.checked import one_of
 from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, stationary_influences
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.mechanisms._chain_quilts import member_places, possible_losses
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.mqm_exact import member_places, possible_losses
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval
@@ -40,7 +41,8 @@ _UNBOUNDED = "influence has no bound where a state cannot follow another; use Le
 class GK16(InfluenceBound):
     """The mechanism of Ghosh and Kleinberg: applies where the influence matrix has spectral norm below 1.
 
-    That is where neighbours are weakly correlated. Whether it is below 1 does not depend on ε.
+    That is where neighbours are weakly correlated. Whether it is below 1 does not depend on ε. The witness names the
+    record whose row of (I − Γ)⁻¹ decides.
 
     Parameters
     ----------
@@ -60,10 +62,6 @@ class GK16(InfluenceBound):
     ------
     NotApplicableError
         If the spectral norm under some member is not below 1, or a transition is missing; the message says which.
-
-    Notes
-    -----
-    The witness names the record whose row of (I − Γ)⁻¹ decides.
 
     References
     ----------
@@ -88,11 +86,11 @@ class GK16(InfluenceBound):
         if not one_of(ends, (None, "definition", "paper")):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
-        longest = max(chain.steps for chain in self.length)
-        if longest > _LONGEST:
+        self._longest = max(chain.steps for chain in self.length)
+        if self._longest > _LONGEST:
             raise NotApplicableError(
-                f"the longest chain has {longest:,} records, and its influence matrix is made up to {_LONGEST:,}; "
-                "use LeakagePropagation",
+                f"the longest chain has {self._longest:,} records, and its influence matrix is made up to "
+                f"{_LONGEST:,}; use LeakagePropagation",
                 self.title,
             )
         self._readings: list[tuple[Theta, list[list[Influences]]]] = []
@@ -103,8 +101,7 @@ class GK16(InfluenceBound):
 
     def _both(self, chain: MarkovChain, t: int | None) -> list[Influences]:
         """Return the readings of the ends of a member whose norm is below 1; one of an interval has no number."""
-        longest = max(length.steps for length in self.length)
-        member = _of_chain(chain)
+        longest, member = self._longest, _of_chain(chain)
         both = {"definition": member, "paper": member.with_inner_ends()}
         readings = list(both.values()) if self.ends is None else [both[self.ends]]
         below = [r for r in readings if _norm_is_below_one(r, longest)]
@@ -130,12 +127,8 @@ class GK16(InfluenceBound):
 
     @property
     def spectral_norm(self) -> float:
-        """Largest spectral norm of the influence matrix of the longest chain over Θ, rounded up; below 1.
-
-        Of each member by the reading with the smaller one.
-        """
-        longest = max(chain.steps for chain in self.length)
-        return max(min(r.matrix(longest).norm for r in both) for _, each in self._readings for both in each)
+        """Largest spectral norm of the longest chain's influence matrix over Θ, by the smaller reading, rounded up."""
+        return max(min(r.matrix(self._longest).norm for r in both) for _, each in self._readings for both in each)
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -157,14 +150,8 @@ class GK16(InfluenceBound):
 class _RowSums(Proportional):
     """Row sums of the inverse of I − Γ, times the losses.
 
-    Parameters
-    ----------
-    members : sequence of MarkovChain
-        The members of Θ, or some that are at least as bad as any of them.
-    readings : sequence of list of Influences
-        For each the readings of its influences; the least counts.
-    listed : bool
-        Whether they are the members of Θ; a class that is a continuum is one member.
+    Of each member, or of some that are at least as bad as any, the least of its readings counts. A continuum, whose
+    members are not listed, is one member.
     """
 
     def __init__(
@@ -173,7 +160,7 @@ class _RowSums(Proportional):
         self._listed = listed
         self._members = members
         self._readings = readings
-        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
+        self._sum_of = cache(self._sum)
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         return largest_bound(
@@ -196,19 +183,14 @@ class _RowSums(Proportional):
         factor, node = bound
         return up(2 * factor * most), MatrixWitness(theta=t if self._listed else 0, length=steps, node=node)
 
-    def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
+    def _sum(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""
-        key = t, steps, records
-        if key not in self._sums:
-            self._sums[key] = _least(r.matrix(steps).largest_sum_of(records) for r in self._readings[t])
-        return self._sums[key]
+        return _least(r.matrix(steps).largest_sum_of(records) for r in self._readings[t])
 
 
 def _norm_is_below_one(influences: Influences, steps: int) -> bool:
-    """Whether the spectral norm is proven to be below 1, which it is not where it is not for the first records.
-
-    What is found is the same as for the whole matrix: a pivot of the first records is no smaller than in the whole.
-    """
+    """Whether the spectral norm is proven to be below 1, which it is not where it is not for the first records."""
+    # what is found is the same as for the whole matrix: a pivot of the first records is no smaller than in the whole
     if steps > _FIRST and not influences.leading(_FIRST).norm_is_below_one:
         return False
     return influences.matrix(steps).norm_is_below_one
@@ -222,8 +204,6 @@ def _least(candidates: Iterable[tuple[float, int] | None]) -> tuple[float, int] 
 
 def _of_chain(chain: MarkovChain) -> Influences:
     start = chain.initial_distribution
-    if not isinstance(start, str):
-        return chain_influences(chain.transition_matrix, start)
-    if start == "any":
-        return chain_influences(chain.transition_matrix, None)
-    return stationary_influences(chain.transition_matrix, chain.stationary_distribution)
+    if isinstance(start, str) and start == "stationary":
+        return stationary_influences(chain.transition_matrix, chain.stationary_distribution)
+    return chain_influences(chain.transition_matrix, None if isinstance(start, str) else start)

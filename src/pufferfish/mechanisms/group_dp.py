@@ -42,12 +42,12 @@ class GroupDP(InfluenceBound):
     theta : model, sequence of models, or class
         The class Θ: Markov chains, networks, cliques, joint distributions.
     length : int, ChainLength, or sequence of these
-        Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups of
-        records that may depend on each other.
+        Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups
+        of records that may depend on each other.
     protect, within : optional
         As for :class:`LeakagePropagation`. Its noise hides whole chains, whatever their values are: where a stretch is
-        asked for, what is promised is the whole series, and near values only are as any two. Of a network it hides all
-        parts that hold a column that is named.
+        asked for, the whole series is promised, and near values only are as any two. Of a network it hides all parts
+        that hold a column that is named.
 
     References
     ----------
@@ -75,11 +75,6 @@ class GroupDP(InfluenceBound):
             self._protection = asked
         elif asked is not None and asked.is_stretch:
             self._protection = StretchProtection(SUBJECT)
-
-    @classmethod
-    def supports(cls, theta: Theta) -> str | None:
-        """Every Θ is covered."""
-        return None
 
     def _engine_of(self, theta: Theta) -> Engine:
         return _NetworkGroups(theta.networks, self._protection) if theta.networks else ChainGroups()

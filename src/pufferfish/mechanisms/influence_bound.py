@@ -31,9 +31,10 @@ from pufferfish._base.progress import report_progress
 from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import UNIT, bracket
 from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, mean_shifts, proposals
-from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import (
+    MOST_NUDGES,
     NO_NOISE,
     Bound,
     Engine,
@@ -50,7 +51,7 @@ from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_q
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["InfluenceBound"]
+__all__ = ["InfluenceBound", "at_least_one"]
 
 # -- Noise at many ε, to draw: what one proof says guides the next -----------------------------------------------------
 
@@ -99,45 +100,6 @@ _WORTH_IT = 0.999
 _NARROW = 1e-6
 
 
-def _best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibration:
-    """Return the calibration with the least expected L1 error found; that of one scale where none is better."""
-    equal = bound.calibrate_strategy(query, None, epsilon)
-    shape = _best_shape(bound, query, epsilon, _SUM, _WORTH_IT * equal.expected_l1_error)
-    if shape is None:
-        return equal
-    try:
-        calibration = bound.calibrate_strategy(query, shape, epsilon)
-    except NotApplicableError:  # the search is no proof
-        return equal
-    return calibration if calibration.expected_l1_error < _WORTH_IT * equal.expected_l1_error else equal
-
-
-def _best_noise_at_accuracy(
-    bound: "InfluenceBound", query: Query, accuracy: float, alpha: float, *, joint: bool
-) -> Calibration:
-    """Return the calibration at the least ε found, of four digits, whose every output is as accurate as asked."""
-    equal = bound.calibrate(query, accuracy=accuracy, alpha=alpha, joint=joint)
-    shape = _best_shape(bound, query, equal.epsilon, _LARGEST)
-    if shape is None:
-        return equal
-    steps = steps_within(accuracy, equal.linear.unit)
-    widest = _widest(shape, steps, alpha, joint=joint)
-    linear: Any = equal.linear
-    losses = loss_of_query(shape.measured(linear), bound.theta, bound.length)
-    leakage = bound.fast_estimate()(losses.divided(widest)) if widest > 0 else math.inf
-    if not 0 < leakage < equal.epsilon:
-        return equal
-    try:
-        calibration = accuracy_reached(
-            lambda epsilon: bound.calibrate_strategy(query, shape, epsilon),
-            lambda made: shape.error(made.unit_scale, alpha, joint=joint) <= steps,
-            leakage,
-        )
-    except NotApplicableError:
-        return equal
-    return calibration if calibration is not None and calibration.epsilon < equal.epsilon else equal
-
-
 def _is_shaped(bound: BoundQuery) -> TypeGuard[LinearQuery]:
     """Whether shapes of noise are searched: of counts of states, not of steps or of columns with other states."""
     return isinstance(bound, LinearQuery) and bound.domains is None and not bound.by_output
@@ -146,10 +108,7 @@ def _is_shaped(bound: BoundQuery) -> TypeGuard[LinearQuery]:
 def _best_shape(
     bound: "InfluenceBound", query: Query, epsilon: float, power: float, below: float = math.inf
 ) -> Strategy | None:
-    """Return the best strategy found; None where a query has one output only, or too many states to look at.
-
-    None too where its error, about as it would be proved, is not below ``below``: a proof takes long.
-    """
+    """Return the best strategy found; None for one output, too many states, or if its error is not below ``below``."""
     linear = bound.bind(query)
     if not _is_shaped(linear):
         raise NotApplicableError(
@@ -185,7 +144,7 @@ def _best_shape(
     pairs = bound.tells_pairs_apart
     responses = _responses(bound.theta, bound) if pairs else [np.eye(k)]
     best = next(proposals(taken, responses, leakage, epsilon, power, move=pairs), None)
-    if best is None or best.error * float(linear.unit) >= below:
+    if best is None or best.error * float(linear.unit) >= below:  # about as it would be proved, which takes long
         return None
     return Strategy(linear.weights, best.rows, _whole(best.scales)[0])
 
@@ -217,9 +176,6 @@ def _responses(theta: Theta, bound: "InfluenceBound") -> list[NDArray[np.float64
     return responses[:_MOST_MODELS] or [np.eye(theta.k)]
 
 
-_MOST_NUDGES = 30
-
-
 def _of_part(first: int, reason: str) -> str:
     """Return why a part of Θ is not covered, its members numbered as those of the whole."""
     named = re.sub(r"theta\[(\d+)\]", lambda number: f"theta[{first + int(number[1])}]", reason)
@@ -228,6 +184,13 @@ def _of_part(first: int, reason: str) -> str:
 
 _LITTLE_NOISE = 500.0
 """Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
+
+
+def at_least_one(given: Any, name: str) -> int | None:
+    """Return how many of something a search looks at, None for all."""
+    if given is not None and not (isinstance(given, int) and given is not True and given >= 1):
+        raise ParameterError(f"{name} is {given!r}, expected a whole number of at least 1, or None for all")
+    return given
 
 
 class InfluenceBound(Mechanism):
@@ -244,8 +207,6 @@ class InfluenceBound(Mechanism):
 
     tells_pairs_apart: ClassVar[bool] = False
     """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
-
-    _last_losses: tuple[tuple[object, ...], Strategy | None, RecordLoss] | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -303,17 +264,8 @@ class InfluenceBound(Mechanism):
         """Return what a differentially private algorithm may spend so that its release is ε-Pufferfish private.
 
         An algorithm whose output changes by at most a factor e^r when one record changes its value has the record-level
-        loss r. The largest r is returned with ``leakage(r) ≤ epsilon``.
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy parameter ε in nats, positive and finite.
-
-        Returns
-        -------
-        float
-            r in nats, rounded down; 0 where no record-level loss is small enough.
+        loss r. The largest r found with ``leakage(r) ≤ epsilon`` is returned, in nats, rounded down; 0 where none is
+        small enough.
 
         Raises
         ------
@@ -337,7 +289,7 @@ class InfluenceBound(Mechanism):
                     raise ModelError(
                         "under every θ each secret record has only one possible state: check the zeros of Θ"
                     )
-                for nudge in range(_MOST_NUDGES):
+                for nudge in range(MOST_NUDGES):
                     loss = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
                     if loss == 0 or self._prove(as_record_loss(loss, self.theta, self.length), epsilon)[0] <= epsilon:
                         return loss
@@ -355,9 +307,6 @@ class InfluenceBound(Mechanism):
         with self._lock:
             return self._engine.leakage(losses, enough)
 
-    def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        return self._engine.searches_of(losses)
-
     def verify(self, calibration: Calibration) -> Bound:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         losses = self._losses_of(calibration.query, calibration.strategy)
@@ -368,18 +317,7 @@ class InfluenceBound(Mechanism):
         return self._prove(self._losses_of(query).divided(unit_scale), enough)
 
     def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:
-        """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1.
-
-        Those of the last query are kept: the search for its noise and each proof ask for them.
-        """
-        key, kept = self._key(query), self._last_losses
-        if key is not None and kept is not None and kept[0] == key and kept[1] is strategy:
-            return kept[2]
-        losses = self._new_losses(query, strategy)
-        self._last_losses = None if key is None else (key, strategy, losses)
-        return losses
-
-    def _new_losses(self, query: Query, strategy: Strategy | None) -> RecordLoss:
+        """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1."""
         linear = self.bind(query)
         if isinstance(linear, FunctionQuery):
             raise QueryError("a function of the database has no known record-level loss")
@@ -390,12 +328,40 @@ class InfluenceBound(Mechanism):
         return loss_of_query(strategy.measured(linear), self.theta, self.length)
 
     def _best(self, query: Query, epsilon: float) -> Calibration:
+        """Return the calibration with the least expected L1 error found; that of one scale where none is better."""
         with self._lock:
-            return _best_noise(self, query, epsilon)
+            equal = self.calibrate_strategy(query, None, epsilon)
+            most = _WORTH_IT * equal.expected_l1_error
+            shape = _best_shape(self, query, epsilon, _SUM, most)
+            try:
+                shaped = equal if shape is None else self.calibrate_strategy(query, shape, epsilon)
+            except NotApplicableError:  # the search is no proof
+                return equal
+        return shaped if shaped.expected_l1_error < most else equal
 
     def _best_at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
+        """Return the calibration at the least ε found, of four digits, whose every output is as accurate as asked."""
         with self._lock:
-            return _best_noise_at_accuracy(self, query, accuracy, alpha, joint=joint)
+            equal = self._at_accuracy(query, accuracy, alpha, joint=joint)
+            shape = _best_shape(self, query, equal.epsilon, _LARGEST)
+            if shape is None:
+                return equal
+            linear: Any = equal.linear
+            steps = steps_within(accuracy, linear.unit)
+            widest = _widest(shape, steps, alpha, joint=joint)
+            losses = loss_of_query(shape.measured(linear), self.theta, self.length)
+            leakage = self.fast_estimate()(losses.divided(widest)) if widest > 0 else math.inf
+            if not 0 < leakage < equal.epsilon:
+                return equal
+            try:
+                shaped = accuracy_reached(
+                    lambda epsilon: self.calibrate_strategy(query, shape, epsilon),
+                    lambda made: shape.error(made.unit_scale, alpha, joint=joint) <= steps,
+                    leakage,
+                )
+            except NotApplicableError:
+                return equal
+        return shaped if shaped is not None and shaped.epsilon < equal.epsilon else equal
 
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         return self.calibrate_strategy(query, None, epsilon)
@@ -411,10 +377,7 @@ class InfluenceBound(Mechanism):
         return _is_shaped(self.bind(query))
 
     def noise_to_compare(self, query: Query, epsilon: float) -> float:
-        """Return the noise multiplier that a calibration finds, not proved anew: to compare, not to release.
-
-        The search had a bound for it on its way. It raises what a calibration raises.
-        """
+        """Return the noise multiplier that a calibration finds, not proved anew: to compare, not to release."""
         with self._lock:
             linear, noises = self._noises(query, None, epsilon)
             scale, lipschitz = next(noises)[0], linear.unit_lipschitz

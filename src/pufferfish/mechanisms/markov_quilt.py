@@ -32,7 +32,7 @@ from pufferfish._core.quilts.network_search import NetworkQuilt, NodeWeights, Qu
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import Bound, Engine
-from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.influence_bound import InfluenceBound, at_least_one
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries import LinearQuery
 from pufferfish.queries.record_loss import RecordLoss
@@ -161,20 +161,10 @@ _HINTS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveQuilt(ReadOnly):
-    """The best quilt of one node, and what it lets leak of the node.
+    """The best quilt of one node, and what it lets leak of the node, in nats, under the worst member of Θ.
 
-    Parameters
-    ----------
-    node : name
-        The node.
-    theta : int
-        Index of the member of Θ under which it leaks most.
-    quilt : Quilt
-        The quilt with its nearby and remote nodes.
-    secret_pair : tuple of str or None
-        The two states at which the influence is attained; None where the quilt tells nothing.
-    nearby_loss, influence : float
-        Losses of the nearby nodes, and what the quilt tells, in nats.
+    ``quilt`` has its nearby nodes, which lose ``nearby_loss`` together, and remote ones. ``influence`` is what the
+    quilt tells, attained at ``secret_pair``; None where it tells nothing.
     """
 
     node: Any
@@ -186,23 +176,15 @@ class ActiveQuilt(ReadOnly):
 
     @property
     def leakage(self) -> float:
-        """What a release leaks of the node at most, in nats."""
+        """What a release leaks of the node at most."""
         return self.nearby_loss + self.influence
 
 
 class NetworkQuilts(Engine):
-    """The search for the best quilts of the nodes of networks, as an engine.
+    """The search for the best quilts of the nodes of networks, the members of Θ.
 
-    Parameters
-    ----------
-    networks : sequence of BayesianNetwork
-        The members of Θ.
-    secrets : NodeSecrets
-        What shall not be told apart.
-    given_quilts : mapping from int to list of int
-        For some nodes the sets of places that are their quilts; for others quilts are searched.
-    most : int or None
-        How many quilts are looked at for each node.
+    For some nodes the quilts may be given, as sets of places; for others at most so many quilts are looked at for each
+    (None: all).
     """
 
     def __init__(
@@ -424,12 +406,7 @@ class MarkovQuilt(InfluenceBound):
         max_quilts: int | None = LOOKS,
     ) -> None:
         super().__init__(theta, length)
-        limit: Any = max_quilts
-        if limit is not None and not (isinstance(limit, int) and limit is not True and limit >= 1):
-            raise ParameterError(
-                f"max_quilts is {max_quilts!r}, expected a whole number of at least 1, or None for all"
-            )
-        self._max_quilts: int | None = max_quilts
+        self._max_quilts = at_least_one(max_quilts, "max_quilts")
         self._secrets = NodeSecrets(secrets, self.networks[0])
         self._given = _given(quilts, self.networks)
 

@@ -20,6 +20,7 @@ from pufferfish.mechanisms.engine import (
     LARGEST_ANSWER,
     LEAST_EPSILON,
     MOST_EPSILON,
+    MOST_NUDGES,
     ROUNDING,
     accuracy_reached,
     steps_within,
@@ -35,8 +36,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described, Theta
 
 __all__ = ["LEAST_EPSILON", "MOST_EPSILON", "Mechanism", "as_epsilon"]
-
-_MOST_NUDGES = 30
 
 
 class Mechanism(Prover):
@@ -104,30 +103,26 @@ class Mechanism(Prover):
         return self._theta.networks
 
     @classmethod
-    @abstractmethod
     def supports(cls, theta: Any) -> str | None:
-        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, or None where it does.
+        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, or None where it does, as here.
 
         The reason is one line, which stands after the title and "does not apply: "; Θ of other kinds are refused
         before.
         """
+        return None
 
     @classmethod
     def _refuses(cls, theta: Theta) -> str | None:
-        of_one_kind = len(theta.parts) == 1
-        if not isinstance(theta, cls.kinds) and not (
-            of_one_kind and isinstance((theta, *theta.members)[-1], cls.kinds)
-        ):
-            if isinstance(theta, Continuum) and theta.lacks is not None:
-                return f"{theta.lacks}; use LeakagePropagation"
-            if isinstance(theta, ChainClass) and not theta.chains:
-                return (
-                    f"it covers Markov chains with one transition matrix, and Θ is a class of {theta.kind}: "
-                    "LeakagePropagation and GroupDP cover these"
-                )
-            known = "lists of Markov chains" if theta.of_chains else "Markov chains"
-            return f"it covers {known}, and Θ is a class of {theta.kind}"
-        return cls.supports(theta)
+        member = (theta, *theta.members)[-1] if len(theta.parts) == 1 else theta
+        if isinstance(theta, cls.kinds) or isinstance(member, cls.kinds):
+            return cls.supports(theta)
+        if isinstance(theta, Continuum) and theta.lacks is not None:
+            return f"{theta.lacks}; use LeakagePropagation"
+        of_kind = f"and Θ is a class of {theta.kind}"
+        if isinstance(theta, ChainClass) and not theta.chains:
+            cover = "LeakagePropagation and GroupDP cover these"
+            return f"it covers Markov chains with one transition matrix, {of_kind}: {cover}"
+        return f"it covers {'lists of Markov chains' if theta.of_chains else 'Markov chains'}, {of_kind}"
 
     def calibrate(
         self,
@@ -189,17 +184,13 @@ class Mechanism(Prover):
             if epsilon is not None:
                 raise ParameterError("epsilon and accuracy both determine the noise: give one of them")
             _check_share(query, accuracy)
-            share = 0.05 if alpha is None else alpha
-            if noise == "best":
-                return self._best_at_accuracy(query, accuracy, share, joint=together)
-            return self._at_accuracy(query, accuracy, share, joint=together)
+            reach = self._best_at_accuracy if noise == "best" else self._at_accuracy
+            return reach(query, accuracy, 0.05 if alpha is None else alpha, joint=together)
         if epsilon is None:
             raise ParameterError("epsilon is missing. Example: mechanism.calibrate(query, epsilon=1.0)")
         if alpha is not None or together:
             raise ParameterError("alpha and joint only work with accuracy: give accuracy, or leave them out")
-        if noise == "best":
-            return self._best(query, as_epsilon(epsilon))
-        return self._calibrate(query, as_epsilon(epsilon))
+        return (self._best if noise == "best" else self._calibrate)(query, as_epsilon(epsilon))
 
     def protecting(self, protect: Any = None, within: Any = None) -> "Mechanism":
         """Return the same mechanism, whose noise hides a stretch of a chain, columns of a row, or near values only.
@@ -211,7 +202,8 @@ class Mechanism(Prover):
             or ``"subject"``, a whole series. Of a network columns of one row, by a list of names or such as
             ``"smoke+lung"``, or ``"row"``, all of them. By default one record.
         within : float, or sequence of (state, state), optional
-            Only values at most so far apart shall not be told apart, in the units of the bins; or only these pairs.
+            Of chains only values at most so far apart, in the units of the bins, shall not be told apart; or only these
+            pairs of states. It does not hide whether a value is above some number or below.
 
         Raises
         ------
@@ -262,9 +254,9 @@ class Mechanism(Prover):
             lambda made: laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
             leakage,
         )
-        if calibration is not None:
-            return calibration
-        raise NotApplicableError(f"no epsilon was found that reaches an accuracy of {accuracy:g}", self.title)
+        if calibration is None:
+            raise NotApplicableError(f"no epsilon was found that reaches an accuracy of {accuracy:g}", self.title)
+        return calibration
 
     @abstractmethod
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
@@ -300,7 +292,7 @@ class Mechanism(Prover):
         """
         none = math.inf, None
         (unit_scale, witness), following = next(noises, none), None
-        for nudge in range(_MOST_NUDGES):
+        for nudge in range(MOST_NUDGES):
             if witness is None or not 0 < unit_scale < math.inf:
                 break
             calibration = Calibration(
@@ -382,10 +374,9 @@ def as_epsilon(epsilon: Any) -> float:
     value = real_number(epsilon)
     if isinstance(epsilon, Query):
         raise ParameterError("epsilon is a query: the query comes first, as in mechanism.calibrate(query, epsilon=1.0)")
-    if value is None:
-        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0")
-    if not 0 < value < math.inf:
-        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive finite number such as 1.0")
+    if value is None or not 0 < value < math.inf:
+        kind = "positive number" if value is None else "positive finite number"
+        raise ParameterError(f"epsilon is {epsilon!r}, expected a {kind} such as 1.0")
     if value < LEAST_EPSILON:
         raise ParameterError(
             f"epsilon is {epsilon!r}, expected at least {number(LEAST_EPSILON)}: a smaller one is lost in rounding "

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import real_number
 from pufferfish._core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike, any_secret, member_places
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.engine import Engine
+from pufferfish.mechanisms.mqm_exact import ChainQuiltBound, ChainQuilts, NodesAlike, any_secret, member_places
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_class import ChainClass
@@ -37,8 +37,8 @@ class MQMApprox(ChainQuiltBound):
     theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval, optional
         The class Θ: irreducible aperiodic chains. Only the π_min and eigengap of each are used; the gap of a
         reversible chain is 2(1 − |λ₂(P)|), of others 1 − λ₂(P P*) (Appendix C.2). The promise is one to every θ by
-        itself, so each is held to its own two numbers: for classes of several chains that is less noise than with the
-        least π_min and the least gap of the class, which Algorithm 4 takes; give those two to have its noise.
+        itself, so each is held to its own two numbers: less noise for several chains than with the least of both, which
+        Algorithm 4 takes; give those two to have its noise.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains.
     pi_min, eigengap : float, optional

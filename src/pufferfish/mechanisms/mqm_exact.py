@@ -1,27 +1,286 @@
-"""MQMExact: Algorithm 3, the Markov Quilt Mechanism with exact max-influence on chains."""
+"""MQMExact: Algorithm 3, the Markov Quilt Mechanism with exact max-influence on chains; and what Algorithm 4 shares.
+
+Both differ in where a quilt's left and right parts come from (exactly, or by a closed form) and share the search
+(:mod:`pufferfish._core.quilts.chain_search`), the losses of a profile, the worst chain, and the witness.
+
+Under one member of Θ a record takes the states that have positive probability, and no others. All that the law of an
+output can depend on is the release's density on these, so every bound holds for the losses between possible states
+alone, and a record that is certain is none. A pair of values that only another member makes possible is that member's
+to protect.
+"""
 
 import math
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import one_of
-from pufferfish._core.quilts.chain_search import Objective, best_quilt
+from pufferfish._base.progress import report_progress
+from pufferfish._core.chains.markov import Places, places_of
+from pufferfish._core.numbers.rounding import up
+from pufferfish._core.quilts.chain_search import (
+    LeakThrough,
+    Objective,
+    Quilt,
+    Score,
+    SearchProblem,
+    best_quilt,
+    worst_node,
+)
 from pufferfish._core.quilts.influence import ChainInfluence, IntervalInfluence, NodeGroup
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.engine import Bound, Engine
+from pufferfish.mechanisms.influence_bound import InfluenceBound, at_least_one
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["ExactQuilts", "MQMExact"]
+__all__ = [
+    "ChainQuiltBound",
+    "ChainQuilts",
+    "ExactQuilts",
+    "MQMExact",
+    "NodesAlike",
+    "any_secret",
+    "member_places",
+    "members_of",
+    "possible_losses",
+]
+
+# -- What of a release's record-level losses can happen at all under one member of Θ ---------------------------------
+
+_SHORT, _LONG, _LITTLE = 64, 4096, 1.1
+"""Records that differ by their states alone are told apart in chains of so many steps; and in longer ones, up to the
+second number, where that makes their losses so many times smaller in all. Else they are alike: quicker to search."""
+
+
+def members_of(theta: Theta | MarkovChain) -> Sequence[MarkovChain | IntervalChain | BinaryChainInterval]:
+    """Return the members of a class of chains; a continuum is one member, where all can happen that some law allows."""
+    return (theta,) if isinstance(theta, MarkovChain | IntervalChain | BinaryChainInterval) else theta.chains
+
+
+def member_places(chain: MarkovChain | IntervalChain | BinaryChainInterval, steps: int) -> Places:
+    """Return which states the records of a chain of Θ can have; of a continuum those of any member."""
+    if isinstance(chain, BinaryChainInterval):
+        return [(steps, np.ones(2, dtype=np.bool_))]
+    start, everywhere = chain.initial_distribution, np.ones(chain.k, dtype=np.bool_)
+    possible = (chain.upper if isinstance(chain, IntervalChain) else chain.transition_matrix) > 0
+    return places_of(everywhere if isinstance(start, str) else start > 0, possible, steps)
+
+
+def any_secret(places: Places) -> bool:
+    """Whether some record can have two states."""
+    return any(np.count_nonzero(states) > 1 for _, states in places)
+
+
+def possible_losses(losses: BlockLoss, places: Places) -> BlockLoss:
+    """Return the largest loss of each record over pairs of states that it can have; 0 for a record that is certain.
+
+    Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
+    than they have, and quicker to search.
+    """
+    of_loss, of_place, steps = _overlaps(losses.steps, [n for n, _ in places])
+    certain = np.array([np.count_nonzero(states) < 2 for _, states in places])[of_place]
+    known: dict[tuple[int, bytes], float] = {}
+    values = np.zeros(len(steps))
+    for n, i in enumerate(of_loss.tolist()):
+        states = places[int(of_place[n])][1]
+        key = i, states.tobytes()
+        if key not in known:
+            known[key] = _largest(losses.stacked[i], states)
+        values[n] = known[key]
+    others = values[~certain]
+    same = float(others[0]) if others.size else 0.0
+    if np.all(others == same) and np.all(losses.largest[of_loss][certain] >= same):
+        values, steps = np.array([same]), np.array([losses.length.steps])
+    elif len(losses.steps) == 1 and losses.length.steps > _SHORT:
+        most = float(values.max())
+        if losses.length.steps > _LONG or most * losses.length.steps <= _LITTLE * float(np.sum(values * steps)):
+            values, steps = np.array([most]), losses.steps
+    return BlockLoss(losses.length, steps, values, losses.of_observed)
+
+
+def _overlaps(
+    steps: NDArray[np.int64], others: Sequence[int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+    """Return the stretches of two ways to cut a chain that overlap, in order, and how many steps they share."""
+    edges = [np.cumsum([0, *lengths]) for lengths in (steps, others)]
+    cuts = np.unique(np.concatenate(edges))
+    first, second = (np.searchsorted(edge, cuts[:-1], side="right") - 1 for edge in edges)
+    return first, second, np.diff(cuts)
+
+
+def _largest(loss: NDArray[np.float64], states: NDArray[np.bool_]) -> float:
+    """Return the largest loss over pairs of different states."""
+    if np.count_nonzero(states) < 2:
+        return 0.0
+    return float(loss) if loss.ndim == 0 else float(loss[np.ix_(states, states)].max())
+
+
+_SAMPLE = 64
+"""One in so many groups of nodes is searched before all of them."""
+
+Vector = NDArray[np.float64]
+
+
+class Weights:
+    """Sums of the record-level losses of runs of records, exact or rounded up.
+
+    Losses of *observed* records count as often as there are such: a run of steps holds at most all of them, and those
+    with the largest losses at worst. A profile is held as whole multiples of a power of two, each loss rounded up by
+    less than 2^-40 of the largest, so that cumulative sums are exact integers however long the chain.
+    """
+
+    def __init__(self, losses: BlockLoss) -> None:
+        per_record = losses.per_record
+        self.uniform = per_record.ndim == 0 or bool(np.all(per_record == per_record.flat[0]))
+        self._each = float(per_record.flat[0]) if self.uniform else 0.0
+        self._most = losses.length.records if losses.of_observed else losses.length.steps
+        # losses that are all alike need no sums of theirs
+        profile = np.zeros(0) if self.uniform else per_record
+        bits = 61 - int(profile.size).bit_length()
+        exponent = max(math.frexp(float(profile.max(initial=0.0)))[1] - bits, -1074)
+        self._quantum = math.ldexp(1.0, exponent)
+        whole = np.maximum(np.ceil(np.ldexp(profile, -exponent)), profile > 0).astype(np.int64)
+        self._sums = np.concatenate([[0], np.cumsum(whole)])
+        self._heaviest = int(np.sum(np.sort(whole)[::-1][: self._most]))
+
+    def __call__(self, first: int, last: int) -> float:
+        """Sum of the losses of records first..last (1-based), rounded up."""
+        if self.uniform:
+            records = min(last - first + 1, self._most)
+            return up(self._each * records) if records > 1 else self._each
+        return up(min(int(self._sums[last] - self._sums[first - 1]), self._heaviest) * self._quantum)
+
+    def many(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
+        """Return the sums of many runs."""
+        if self.uniform:
+            records = np.minimum(last - first + 1, self._most).astype(np.float64)
+            return self._each * records * np.where(records > 1, 1 + 2.0**-50, 1.0)
+        sums = np.minimum(self._sums[last] - self._sums[first - 1], self._heaviest).astype(np.float64) * self._quantum
+        return sums * (1 + 2.0**-50)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodesAlike:
+    """Nodes first..last of a chain, 1-based, whose quilts have the same parts: ``left(a)`` and ``right(b)``.
+
+    ``pairs``, of shape (2, n), are the secret pairs; None where a bound does not tell them apart.
+    """
+
+    theta: int
+    first: int
+    last: int
+    pairs: NDArray[np.intp] | None
+    left: Callable[[int], Vector]
+    right: Callable[[int], Vector]
+
+
+class ChainQuiltBound(InfluenceBound):
+    """A Markov quilt mechanism on chains; quilts have at most ``max_quilt_length`` nearby records (the paper's ℓ).
+
+    The trivial quilt is always searched.
+    """
+
+    def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
+        super().__init__(theta, length)
+        self._max_quilt_length = at_least_one(max_quilt_length, "max_quilt_length")
+
+    @property
+    def max_quilt_length(self) -> int | None:
+        """The most nearby records of a quilt; None for any number."""
+        return self._max_quilt_length
+
+
+class ChainQuilts(Engine):
+    """The search for the best quilts of chains, of at most ``longest`` nearby records; a continuum is one member."""
+
+    def __init__(self, theta: Theta | MarkovChain, longest: int | None = None) -> None:
+        self._states = theta.states
+        self._members = members_of(theta)
+        self._longest = longest
+
+    @abstractmethod
+    def groups(self, length: int) -> Iterator[NodesAlike]:
+        """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
+
+    def possible(self, losses: BlockLoss) -> list[BlockLoss]:
+        """Return the losses that count under every member: those between states that its records can have."""
+        return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
+
+    supports_step_losses = True
+    """The steps that change with n records in a row are n + 1."""
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
+        """Bound the leakage by the record that its best quilt serves worst."""
+        return self._worst(losses, LeakThrough())
+
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
+        """Return the least number."""
+        return [self._worst(losses, Score(epsilon))]
+
+    def _visits(self, length: int) -> Iterator[NodesAlike]:
+        """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
+        yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
+        yield from self.groups(length)
+
+    def _problems(self, chain: BlockLoss, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, SearchProblem]]:
+        """Yield groups of nodes with what runs of records weigh under their member of Θ."""
+        weights = [Weights(of_member) for of_member in self.possible(chain)]
+        steps = chain.length.steps
+        longest = self._longest or steps
+        for nodes in groups:
+            weight = weights[nodes.theta]
+            yield (
+                nodes,
+                SearchProblem(steps, nodes.left, nodes.right, weight, weight.many, weight.uniform, longest),
+            )
+
+    def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Bound:
+        """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""
+        most: Quilt | None = None
+        witness: QuiltWitness | None = None
+        for chain in chains_that_can_decide(losses):
+            steps = chain.length.steps
+            for nodes, problem in self._problems(chain, self._visits(steps)):
+                report_progress("searching quilts", nodes.last / steps)
+                quilt = worst_node(problem, objective, nodes.first, nodes.last, floor=most, below=below)
+                if quilt is not None:
+                    most, witness = quilt, _witness(quilt, nodes, chain.length, self._states)
+                    if quilt.value >= below:
+                        return quilt.value, witness
+        return (0.0, None) if most is None else (most.value, witness)
+
+
+def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, states: tuple[str, ...]) -> QuiltWitness:
+    length = chain.steps
+    ends = [end for end in (quilt.node - quilt.a - 1, quilt.node + quilt.b - 1) if 0 <= end < length]
+    pair = None
+    if nodes.pairs is not None and ends:
+        x, x_ = nodes.pairs[:, quilt.pair]
+        pair = states[int(x)], states[int(x_)]
+    return QuiltWitness(
+        theta=nodes.theta,
+        length=length,
+        node=quilt.node - 1,
+        secret_pair=pair,
+        active_quilt=tuple(ends),
+        nearby=min(quilt.a + quilt.b - 1, chain.records),
+        influence=quilt.influence,
+    )
+
+
+# -- Algorithm 3 -------------------------------------------------------------------------------------------------------
 
 
 class MQMExact(ChainQuiltBound):
@@ -33,8 +292,7 @@ class MQMExact(ChainQuiltBound):
         The class Θ. ``initial_distribution="any"`` is the class of all initial laws (Appendix C.4). For an
         :class:`IntervalChain` max-influence is bounded, not exact: docs/proofs/intervals.md.
     length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains. For a stationary chain the cost does not depend
-        on them.
+        T, or the lengths of the data set's independent chains. The cost of a stationary chain does not depend on them.
     max_quilt_length : int, optional
         Search quilts with at most this many nearby records; by default all.
     support : {"definition", "paper"}, default "definition"
@@ -82,11 +340,6 @@ class MQMExact(ChainQuiltBound):
         """The longest quilt and the reading of the support."""
         return {"max_quilt_length": self.max_quilt_length, "support": self.support}
 
-    @classmethod
-    def supports(cls, theta: Theta) -> str | None:
-        """Every class of Markov chains is covered; where quilts do not help, the trivial quilt is GroupDP."""
-        return None
-
     def _engine_of(self, theta: Theta) -> Engine:
         if isinstance(theta, BinaryChainInterval):
             return BinaryQuilts(theta, "exact", self.max_quilt_length)
@@ -94,17 +347,7 @@ class MQMExact(ChainQuiltBound):
 
 
 class ExactQuilts(ChainQuilts):
-    """Quilts of chains with exact max-influence; between bounds on matrices an upper bound of it.
-
-    Parameters
-    ----------
-    theta : class of chains, or MarkovChain
-        The class Θ, none of two-state chains between bounds.
-    longest : int, optional
-        Search quilts with at most this many nearby records.
-    support : {"definition", "paper"}, default "definition"
-        Which values count; see :class:`MQMExact`.
-    """
+    """Quilts of chains with exact max-influence (between bounds on matrices an upper bound of it)."""
 
     def __init__(
         self,
@@ -128,13 +371,11 @@ class ExactQuilts(ChainQuilts):
     def groups(self, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
         if self._between is not None:
-            for alike in self._between.groups(length):
-                if alike.pairs.shape[1]:
-                    yield NodesAlike(0, alike.first, alike.last, alike.pairs, *_parts(self._between, alike))
+            for group in self._between.groups(length):
+                yield from _nodes_alike(0, self._between, group)
         for t, influence in enumerate(self._influence):
             for group in influence.groups(length):
-                if group.pairs.shape[1]:  # else the record is certain: no secret to protect
-                    yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
+                yield from _nodes_alike(t, influence, group)
 
     def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Bound | None:
         """Return what quilts prove of a chain where that is less than ``value``, else None.
@@ -149,10 +390,7 @@ class ExactQuilts(ChainQuilts):
         return bound if bound[0] < value else None
 
     def best_at(self, chain: BlockLoss, node: int, objective: Objective, below: float = math.inf) -> float | None:
-        """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.
-
-        The record is 1-based. Where it is not below ``below``, a larger number may be returned.
-        """
+        """Return what the best quilts of one record, 1-based, prove, or more from ``below`` on; None: no secret."""
         enough = -math.inf if below == math.inf else math.nextafter(below, -math.inf)
         return max(
             (
@@ -167,14 +405,11 @@ class ExactQuilts(ChainQuilts):
         if self._between is not None:
             yield from (nodes for nodes in self.groups(length) if nodes.first <= node <= nodes.last)
         for t, influence in enumerate(self._influence):
-            group = influence.at(node, length)
-            if group.pairs.shape[1]:
-                yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
+            yield from _nodes_alike(t, influence, influence.at(node, length))
 
 
-def _parts(
-    influence: ChainInfluence | IntervalInfluence, group: NodeGroup
-) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
+def _nodes_alike(theta: int, influence: ChainInfluence | IntervalInfluence, group: NodeGroup) -> Iterator[NodesAlike]:
+    """Yield a group of nodes with its parts; nothing if the records are certain: there is no secret to protect."""
     x, x_ = group.pairs
 
     @cache
@@ -185,4 +420,5 @@ def _parts(
     def right(b: int) -> NDArray[np.float64]:
         return influence.right(b)[x, x_]
 
-    return left, right
+    if x.size:
+        yield NodesAlike(theta, group.first, group.last, group.pairs, left, right)

@@ -1,8 +1,7 @@
 """Pictures of Bayesian networks: which node decides the noise, behind which quilt, and what is nearby or remote.
 
-Roles are those of Definition 4.2: the node whose secret it is about, its quilt, the nodes nearby, which count with
-their whole loss, and the remote ones, which are independent of the node given the quilt. Here it is said which nodes a
-picture shows, in which roles, with which words; ``_draw/network.py`` draws it.
+Roles are those of Definition 4.2. Here it is said which nodes a picture shows, in which roles, with which words;
+``_draw/network.py`` draws it.
 """
 
 import importlib
@@ -62,21 +61,10 @@ class _Subject:
 
 
 def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> Graph:
-    """Return what a picture shows; the arguments are those of :func:`pufferfish.draw_network`.
-
-    Raises
-    ------
-    ParameterError
-        If the arguments do not belong together, or the network is large and no node is given.
-    ModelError
-        If a node is unknown, or a quilt is none of that node.
-    """
-    given: Any = network
-    if not isinstance(given, BayesianNetwork):
-        raise ParameterError(f"network is {type(given).__name__}, expected a BayesianNetwork")
-    given = calibration
-    if given is not None and not isinstance(given, Calibration):
-        raise ParameterError(f"calibration is {type(given).__name__}, expected a Calibration")
+    """Return what a picture shows; arguments and errors are those of :func:`pufferfish.draw_network`."""
+    for name, given, kind in (("network", network, BayesianNetwork), ("calibration", calibration, Calibration)):
+        if not isinstance(given, kind) and (given is not None or name == "network"):
+            raise ParameterError(f"{name} is {type(given).__name__}, expected a {kind.__name__}")
     if calibration is not None:
         theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
         network = _in_class(network, calibration, theta)
@@ -127,35 +115,29 @@ def _subject(network: BayesianNetwork, calibration: Calibration | None, node: An
         return _Subject(place, shown, _of_quilt(network.nodes[place], None, None, shown))
     place = None if node is None else network.place(node)
     if calibration is not None:
-        worst = _place_of(network, calibration.witness)
+        seen = calibration.witness
+        # where laws of the query were compared the witness counts nodes
+        worst = network.place(seen.node) if isinstance(seen.node, str) else seen.node
         if place is None or place == worst:
-            return _of_witness(network, calibration.witness, worst)
+            return _of_witness(network, seen, worst)
     return _Subject(place, None, "" if place is None else f"node {short(network.nodes[place])}")
 
 
 def _in_class(network: BayesianNetwork, calibration: Calibration, theta: int) -> BayesianNetwork:
-    """Return the member of Θ for which the worst case was found, whose order of nodes is that of the calibration.
-
-    Another network is refused.
-    """
+    """Return the member of Θ of the worst case, whose order of nodes is the calibration's; refuse another network."""
     members: tuple[Any, ...] = getattr(calibration.theta, "networks", ())
     if theta >= len(members):
         raise ParameterError(f"the calibration is for {calibration.theta.kind}, not for this Bayesian network")
     member: BayesianNetwork = members[theta]
-    if set(map(state_label, network.nodes)) != set(map(state_label, member.nodes)) or _edges(network) != _edges(member):
+    if _graph(network) != _graph(member):
         raise ParameterError(
             f"network has other nodes or edges than theta[{theta}], which determines the noise: draw that one"
         )
     return member
 
 
-def _edges(network: BayesianNetwork) -> set[tuple[str, str]]:
-    return {(state_label(parent), state_label(child)) for parent, child in network.edges}
-
-
-def _place_of(network: BayesianNetwork, witness: AnyWitness) -> int | None:
-    """Return the place of the worst node, which a witness names, or counts where laws of the query were compared."""
-    return witness.node if witness.node is None or isinstance(witness.node, int) else network.place(witness.node)
+def _graph(network: BayesianNetwork) -> tuple[set[str], set[tuple[str, ...]]]:
+    return {*map(state_label, network.nodes)}, {tuple(map(state_label, edge)) for edge in network.edges}
 
 
 def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None) -> _Subject:
@@ -180,14 +162,13 @@ def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None
 def _parts_in_words(witness: ClusterWitness) -> str:
     """Say how much the node itself tells, and each cluster around it, the most first."""
     around = sorted(witness.neighbours, key=lambda part: -part[1])
-    parts = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]
+    parts = [
+        (nats, f"through {', '.join(map(short, nodes[:2]))}{', …' if len(nodes) > 2 else ''}")
+        for nodes, nats in around[:_MOST_TOLD]
+    ]
     if len(around) > _MOST_TOLD:
         parts.append((math.fsum(nats for _, nats in around[_MOST_TOLD:]), "through others"))
     return ", ".join(f"{nats:.2g} {how}" for nats, how in [(witness.own, "by itself"), *parts])
-
-
-def _few(nodes: Sequence[str]) -> str:
-    return ", ".join(short(node) for node in nodes[:2]) + (", …" if len(nodes) > 2 else "")
 
 
 def _of_node(name: Any, pair: tuple[str, str] | None) -> str:
@@ -229,8 +210,7 @@ def _drawn(parents: list[tuple[int, ...]], roles: list[Role], subject: _Subject)
             "around it"
         )
     nx: Any = importlib.import_module("networkx")
-    graph = nx.Graph((parent, node) for node, above in enumerate(parents) for parent in above)
-    graph.add_nodes_from(range(len(roles)))
+    graph = nx.Graph({node: list(above) for node, above in enumerate(parents)})
     near: list[int] = list(nx.single_source_shortest_path_length(graph, subject.place))  # the nearest first
     if subject.quilt is None:
         return sorted(near[:_AROUND])
@@ -297,7 +277,7 @@ def draw_network(
 
     Examples
     --------
-    The noise of a mechanism, and the quilt of another node under the same noise::
+    ::
 
         mechanism = pf.MarkovQuilt(network)
         calibration = mechanism.calibrate(pf.Count("yes"), epsilon=1)
@@ -315,17 +295,7 @@ _MOST_MEMBERS = 3
 
 
 def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | None = None) -> Html:
-    """Return Θ in words, tables and pictures.
-
-    Parameters
-    ----------
-    theta : Theta
-        The class.
-    decides : int
-        The member that decides the noise, which is drawn first.
-    calibration : Calibration, optional
-        The noise: of a network the node that decides is marked, and what tells it.
-    """
+    """Return Θ in words, tables and pictures: the member that decides a calibration's noise first, its node marked."""
     many = len(theta.members)
     one = "member" if any(isinstance(member, Continuum) for member in theta.members) else "distribution"
     which = f"one {one}" if many == 1 else f"{many:,} {one}s" if many else "a whole range of distributions"
@@ -334,13 +304,11 @@ def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | Non
         "p", f"Θ is the set of beliefs that an attacker may hold about the records: {which} ({theta.kind}){more}."
     )
     origin = tag("p", f"Where it came from: {theta.origin}.")
-    if not many:
-        return join(start, origin, _viewed(theta._view()))
-    return join(start, origin, *_members(theta, decides, calibration))
+    return join(start, origin, *(_members(theta, decides, calibration) if many else [_viewed(theta._view())]))
 
 
 def _viewed(view: View) -> Html:
-    """Return facts, charts and notes of a view; where Θ came from was said."""
+    """Return a view without where Θ came from, which was said."""
     facts = {name: in_short(value) for name, value in (view.facts or {}).items() if value and name != "origin"}
     listed = tag("ul", [tag("li", f"{name}: {value}") for name, value in facts.items()]) if facts else None
     return join(listed, *map(chart_part, view.grids), *(tag("p", note) for note in view.notes))
@@ -400,6 +368,5 @@ def inline_svg(text: str, label: str) -> Html:
     inside = re.sub(r"^<svg[^>]*>", "", body, count=1)
     size = re.search(r'viewBox="([^"]*)"', body)
     box = size.group(1) if size else "0 0 100 100"
-    wide = float(box.split()[2])
-    opened = tag("svg", viewBox=box, width=f"{wide * 4 / 3:.0f}", role="img", aria_label=label)
+    opened = tag("svg", viewBox=box, width=f"{float(box.split()[2]) * 4 / 3:.0f}", role="img", aria_label=label)
     return Html(f"{opened.removesuffix('</svg>')}{inside.strip().replace('xlink:href', 'href')}")

@@ -9,29 +9,42 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.progress import report_progress
-from pufferfish._base.view import counted
-from pufferfish.mechanisms._propagation_on_chains import can_be_followed
+from pufferfish._base.view import Grid, Html, View, counted, tag
+from pufferfish._base.words import at_most, change_of_odds
+from pufferfish._draw.chart import Line, Lines
+from pufferfish._draw.lines import lines_figure
+from pufferfish._draw.page import section, table
+from pufferfish.mechanisms._propagation_on_chains import ProtectedStretch, can_be_followed, leakage_of_series
 from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, leakage_of_row
-from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.calibration import Calibration, Prover
 from pufferfish.mechanisms.markov_quilt import NodeSecrets
-from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
-from pufferfish.mechanisms.protection import ColumnsProtection, StretchProtection
+from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
+from pufferfish.mechanisms.words import hidden_in_words, secrets_of
 from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
 from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.states import intervals_of_states
 
-if TYPE_CHECKING:
-    from pufferfish.mechanisms.influence_bound import InfluenceBound
-
-__all__ = ["Promise", "Unit", "promises_of", "promises_of_losses", "promises_with", "units_of"]
+__all__ = [
+    "Promise",
+    "calibration_view",
+    "promise_chart",
+    "promise_grid",
+    "promise_picture",
+    "promises_of",
+    "promises_of_losses",
+    "promises_with",
+    "units_of",
+    "units_part",
+]
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
 _SAID = {"1d": "1d: any one day of one subject"}
@@ -96,17 +109,7 @@ class Unit(NamedTuple):
 
 
 def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Promise]:
-    """Return what a noise promises of every unit, the smallest first.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        The noise.
-    step : str or None
-        How long a step takes, where that is known.
-    cut : bool, default False
-        Whether a subject may have several chains: nothing is then promised of its stretches.
-    """
+    """Return what a noise promises of every unit, the smallest first; ``step`` and ``cut`` as for :func:`units_of`."""
     units, measured = units_of(calibration, step, cut=cut), calibration.measured
     if isinstance(measured, FunctionQuery):
         return _promised(units, RecordLoss(()))
@@ -115,7 +118,7 @@ def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False
 
 
 def promises_of_losses(
-    bound: "InfluenceBound", losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
+    bound: Prover, losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
 ) -> list[Promise]:
     """Return what losses of several releases together tell of every unit.
 
@@ -146,15 +149,15 @@ def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Prom
 
 
 def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
-    """Return the units that a noise promises something of, the smallest first, without computing what.
+    """Return the units that a noise promises something of, the smallest first, where a step takes so long.
 
-    Where chains are cut a stretch of a subject, or its whole series, is in several of them, and no bound on one.
+    Where chains are cut a stretch of a subject, or its whole series, is in several of them: it is left out.
     """
     function = isinstance(calibration.measured, FunctionQuery)
     return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function)
 
 
-def _units(bound: Any, epsilon: float, step: str | None, *, cut: bool, function: bool = False) -> list[Unit]:
+def _units(bound: Prover, epsilon: float, step: str | None, *, cut: bool, function: bool = False) -> list[Unit]:
     theta = bound.theta
     record = "one cell of a row" if theta.networks else "one record"
     alone = Unit(f"{record}, without any model", None, _ALONE, _of_one)
@@ -179,7 +182,7 @@ def _of_series(losses: RecordLoss) -> float:
     return max(leakage_of_series(chain) for chain in chains_that_can_decide(losses, steps=True))
 
 
-def _of_columns(bound: Any, epsilon: float, cell: Unit) -> Iterator[Unit]:
+def _of_columns(bound: Prover, epsilon: float, cell: Unit) -> Iterator[Unit]:
     """Yield the units of a network's table: columns that were asked for, a cell, a row."""
     networks, protection = bound.theta.networks, bound.protection
     if isinstance(protection, ColumnsProtection):
@@ -192,7 +195,7 @@ def _of_columns(bound: Any, epsilon: float, cell: Unit) -> Iterator[Unit]:
     yield Unit("a whole row", None, _ROW, leakage_of_row)
 
 
-def _of_chains(bound: Any, epsilon: float, step: str | None) -> Iterator[Unit]:
+def _of_chains(bound: Prover, epsilon: float, step: str | None) -> Iterator[Unit]:
     theta, length, protection = bound.theta, bound.length, bound.protection
     protection = protection if isinstance(protection, StretchProtection) else None
     longest = max(chain.steps for chain in length)
@@ -202,11 +205,7 @@ def _of_chains(bound: Any, epsilon: float, step: str | None) -> Iterator[Unit]:
     def stretch(steps: int, near: StretchProtection | None = None) -> Callable[[RecordLoss], float]:
         engine = ProtectedStretch(theta, length, steps, None if near is None else near.near(theta.states))
 
-        def leakage(losses: RecordLoss) -> float:
-            with bound.searched(losses) as known:
-                return engine.told(known or searches(), losses)[0]
-
-        return leakage
+        return lambda losses: engine.told(searches(), losses)[0]
 
     width = _width(theta.states)
     nearest = None if width is None or not followed else StretchProtection(1, width)
@@ -262,3 +261,106 @@ def _width(states: tuple[str, ...]) -> float | None:
         widest = max(high - low for low, high in intervals if low is not None and high is not None)
     width = float(widest)  # its decimals are what counts
     return width if Fraction(repr(width)) >= widest else math.nextafter(width, math.inf)
+
+
+# -- The same as a table and as a chart, and what a calibration shows in a notebook ------------------------------------
+
+_MANY = math.log(1000)
+"""ε with which odds change a thousand times."""
+
+
+def promise_grid(promises: Sequence[Promise], whose: str = "what this noise tells of") -> Grid:
+    """Return what is told of every unit at most: the unit, ε, by which factor odds change, and what it covers."""
+    rows = [[p.unit, at_most(p.epsilon), f"{change_of_odds(p.epsilon)} times", p.holds] for p in promises]
+    heads = [whose, "ε, at most", "odds change", "what that covers"]
+    caption = f"{whose[:1].upper()}{whose[1:].removesuffix(' of')} at most, unit by unit"
+    return Grid(caption, heads, rows, long=len(rows))
+
+
+def promise_chart(
+    promises: Sequence[Promise], step: str | None = None, protection: Protection | None = None
+) -> Lines | None:
+    """Return ε against the length of the stretch, what was asked for standing out; None of less than two lengths."""
+    stretches = [each for each in promises if each.steps is not None and 0 < each.epsilon < math.inf]
+    told = {each.steps or 1: each for each in stretches if not each.near}
+    if len(told) < 2:
+        return None
+    last = max(told)
+    asked, within = 1, False
+    if isinstance(protection, StretchProtection):
+        asked, within = last if isinstance(protection.steps, str) else protection.steps, protection.only_near
+    own = [each for each in stretches if each.steps == asked and each.near == within][-1:]
+    near = [each for each in stretches if each.near and each not in own]
+    lines = [_line("any two courses", [*told.values()])]
+    caption = "ε against the length of the stretch: the line is what this noise tells of it at most."
+    if near:
+        lines.append(_line("near values only", near, look="points"))
+        caption += " A ring: near values only."
+    if own:
+        lines.append(_line("asked for", own, look="points", wide=True))
+        caption += " The large dot: the unit that was asked for."
+    if max(each.epsilon for each in told.values()) > _MANY:
+        many = np.array([_MANY, _MANY])
+        lines.insert(
+            0, Line(name="odds change 1,000 times", x=np.array([1.0, last]), low=many, high=many, look="dashes")
+        )
+        caption += " Above the dashed line odds change more than 1,000 times: almost nothing is hidden."
+    names = names_of_stretches(step, told) | {1: "1 record", last: "whole series"}
+    return Lines(
+        caption=caption,
+        lines=lines,
+        label="length of the stretch",
+        value_label="ε, at most",
+        ticks=([*told], [names[steps] for steps in told]),
+        log=True,
+    )
+
+
+def _line(name: str, promises: Sequence[Promise], **look: Any) -> Line:
+    steps = np.array([float(each.steps or 1) for each in promises])
+    epsilons = np.array([each.epsilon for each in promises])
+    return Line(name=name, x=steps, low=epsilons, high=epsilons, **look)
+
+
+def promise_picture(chart: Lines | None) -> list[Html]:
+    """Return the chart, drawn; nothing where there is none."""
+    return [] if chart is None else [lines_figure(chart)]
+
+
+def units_part(promises: Sequence[Promise], step: str | None, protection: Protection | None) -> Html | None:
+    """Return what one noise tells of every unit, as a part of a page; None where that is not known."""
+    grid = promise_grid(promises)
+    if not grid.rows:
+        return None
+    rows = [[tag("th", unit, tag("small", covers), scope="row"), *told] for unit, *told, covers in grid.rows]
+    shown = table(grid.columns[:-1], rows, grid.caption, titled=False, class_="units")
+    return section(grid.caption, *promise_picture(promise_chart(promises, step, protection)), shown)
+
+
+def calibration_view(calibration: Calibration) -> View:
+    """Return what a calibration shows: its unit, its noise, and what that promises of every other unit."""
+    seen, theta = calibration.witness, calibration.theta
+    pair = None if seen.pair_in_words is None else " or ".join(map(str, seen.pair_in_words))
+    protection, step = calibration.bound.protection, step_of(theta, calibration.bound.model)
+    hides = hidden_in_words(
+        secrets_of(calibration), protection, step, of_chains=theta.of_chains, networks=bool(theta.networks)
+    )
+    facts = {
+        "query": calibration.linear.description,
+        "mechanism": calibration.title,
+        "class Θ": f"{theta.kind}; {theta.origin}",
+        "records": calibration.records,
+        "noise scale": calibration.scale,
+        "measured counts, from which all outputs follow": None
+        if calibration.strategy is None
+        else len(calibration.scales),
+        "the noise is for record": seen.node,
+        "and its values": pair,
+    }
+    rows = zip(calibration.linear.labels, calibration.accuracies(0.05).tolist(), strict=True)
+    caption = "± 95%: each output is within this of the exact one with 95% probability"
+    errors = Grid(caption, ["output", "± 95%"], [*map(list, rows)])
+    promises = promises_of(calibration, step)
+    title = f"Noise for a {calibration.query.kind}: hides {hides}, at ε = {at_most(calibration.epsilon)}"
+    pictures = promise_picture(promise_chart(promises, step, protection))
+    return View(title, facts, [errors, promise_grid(promises)], pictures=pictures)

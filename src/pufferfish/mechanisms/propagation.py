@@ -8,14 +8,13 @@ import msgspec
 
 from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uniform
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
+from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, ProtectedStretch, too_large
 from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, columns_engine
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
 from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.markov_quilt import NodeSecrets
-from pufferfish.mechanisms.protected import ProtectedStretch
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.witness import (
     AloneWitness,
@@ -103,13 +102,8 @@ class LeakagePropagation(InfluenceBound):
     secrets : sequence, optional
         For networks: names of nodes, any two values of each, or pairs of RecordIs of one node. By default any two
         values of any record.
-    protect : int, str, timedelta, or list of names, optional
-        For chains: how many steps in a row shall be hidden together, a length of time such as ``"1h"`` where Θ is a
-        model that knows its step, or ``"subject"`` for a whole series. For networks: columns of one row, such as
-        ``["smoke", "lung"]`` or ``"smoke+lung"``, or ``"row"`` for all of them. By default one record.
-    within : float, or sequence of (state, state), optional
-        For chains: only values at most so far apart shall not be told apart, in the units of the bins; or only these
-        pairs of states. It does not hide whether a value is above some number or below.
+    protect, within : optional
+        What shall be hidden in place of one record and any two of its values: see :meth:`protecting`.
 
     Notes
     -----

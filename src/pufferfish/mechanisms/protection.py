@@ -39,22 +39,8 @@ class Protection(ABC):
     def of(protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
         """Return what a user asks to protect, None where that is one record and any two of its values.
 
-        Parameters
-        ----------
-        protect : int, str, timedelta, list of names, Protection, or None
-            Of chains: steps, a length of time such as ``"1h"``, or ``"subject"``. Of networks: columns, as a list of
-            names or as one text such as ``"smoke+lung"``, or ``"row"``. None for one record.
-        within : float, sequence of (state, state), or None
-            How far apart values are that shall not be told apart; of chains.
-        theta : class
-            The class Θ.
-        step : str or None
-            How long a step takes, where that is known.
-
-        Raises
-        ------
-        ParameterError
-            If it is no such thing, or no step is known.
+        ``protect`` and ``within`` are those of :meth:`Mechanism.protecting`, ``step`` is how long a step takes, where
+        that is known. A :class:`ParameterError` if they are no such thing, or no step is known.
         """
         if isinstance(protect, Protection):
             return protect
@@ -77,13 +63,7 @@ class Protection(ABC):
 
     @staticmethod
     def in_settings(settings: Mapping[str, Any] | None) -> "Protection | None":
-        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing.
-
-        Raises
-        ------
-        ParameterError
-            If no mechanism has such settings.
-        """
+        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing."""
         protect = settings.get("protect") if settings else None
         if not settings or protect is None:
             return None
@@ -133,10 +113,7 @@ class Protection(ABC):
     def check_gaps(self, gaps: str, whose: str) -> None:
         """Refuse a table whose subjects' series are cut into chains of their own, where stretches are hidden.
 
-        Raises
-        ------
-        ReleaseRefused
-            If it is read so; ``whose`` says what hides stretches.
+        ``whose`` says what hides stretches.
         """
         if self.is_stretch and gaps == "independent":
             raise ReleaseRefused(
@@ -218,13 +195,7 @@ class StretchProtection(Protection):
 
     @property
     def alternatives(self) -> str:
-        """Say of which two things the odds change.
-
-        Examples
-        --------
-        >>> StretchProtection(60, 200.0).alternatives
-        'two near courses of one such stretch'
-        """
+        """Say of which two things the odds change."""
         near = "near " if self.only_near else ""
         if not self.is_stretch:
             return f"two {near}values of one record"
@@ -233,16 +204,14 @@ class StretchProtection(Protection):
     @property
     def not_hidden(self) -> list[str]:
         """Say what is not hidden, one sentence each."""
+        longer = "Facts about longer stretches, or about two separate ones together, are not hidden"
+        above = "Whether a value is above some number or below is not hidden: only near values are not told apart."
         sentences = list[str]()
         if self.steps == SUBJECT:
             sentences += ["Facts about many subjects at once are not hidden."]
         elif self.is_stretch:
-            what = "Facts about longer stretches, or about two separate ones together, are not hidden"
-            sentences += [f"{what}; the epsilons of two do not even add."]
-        if self.within is not None:
-            what = "Whether a value is above some number or below is not hidden"
-            sentences += [f"{what}: only near values are not told apart."]
-        return sentences
+            sentences += [f"{longer}; the epsilons of two do not even add."]
+        return [*sentences, above] if self.only_near else sentences
 
     @property
     def _pairs(self) -> str:
@@ -258,10 +227,6 @@ class StretchProtection(Protection):
         --------
         >>> StretchProtection(60).in_words("1min")
         'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
-        >>> StretchProtection("subject").in_words()
-        'the whole series of one subject'
-        >>> StretchProtection(1, 200.0).in_words("1min")
-        'any one record (the state of one subject at one time), among values at most 200 apart'
         >>> StretchProtection(60, 200.0).in_words("1min", brief=True)
         'any 1h of one subject, among values at most 200 apart'
         """
@@ -369,7 +334,7 @@ def _no_stretch(protect: Any) -> ParameterError:
 
 
 def _steps(protect: Any, asked: Duration | None, step: str | None) -> int | str:
-    if protect == SUBJECT and isinstance(protect, str):
+    if isinstance(protect, str) and protect == SUBJECT:
         return SUBJECT
     if asked is not None:
         if step is None:

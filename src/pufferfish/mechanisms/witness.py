@@ -1,7 +1,6 @@
-"""Witnesses: which secret decides a noise, and what tells it.
+"""Witnesses: which secret decides a noise, and what tells it; for each kind of proof one, with the fields that it has.
 
-What tells a secret differs from bound to bound (a quilt, what is propagated, how far a law moves), so there is a kind
-of witness for each, with the fields that it has. ``kind`` is its name in records:
+``kind`` is its name in records:
 
 >>> import pufferfish as pf
 >>> theta1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
@@ -34,14 +33,9 @@ __all__ = [
 
 
 class Nearest(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The member of a continuum Θ that needs the most noise of those found.
+    """The member of a continuum Θ, where known, that needs the most noise of those found.
 
-    Parameters
-    ----------
-    gap : float
-        How far the noise is above what this member needs, as a share.
-    transition_matrix, initial_distribution : tuple, str or None
-        The member, where it is known.
+    ``gap`` is how far the noise is above what this member needs, as a share.
     """
 
     gap: float
@@ -111,13 +105,7 @@ class QuiltWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation"):
-    """Witness of propagation along a chain.
-
-    Parameters
-    ----------
-    own, past, future : float
-        Nats that the record itself, the records before it and those after it tell.
-    """
+    """Witness of propagation along a chain: nats that the record itself, those before and those after it tell."""
 
     own: float
     past: float
@@ -125,13 +113,7 @@ class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="forgetting"):
-    """Witness of a forgetting class; it has no pair of values, because all pairs are alike.
-
-    Parameters
-    ----------
-    own, past, future : float
-        Nats that the record itself, the records before it and those after it tell at most.
-    """
+    """The same of a forgetting class, at most; it has no pair of values, because all pairs are alike."""
 
     own: float
     past: float
@@ -141,13 +123,7 @@ class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_onl
 class PhaseWitness(
     PropagationWitness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation-by-clock"
 ):
-    """Witness of propagation along a chain with a clock.
-
-    Parameters
-    ----------
-    phase : int
-        The phase of the clock that the worst record is at, 0-based: the hour of the day, say.
-    """
+    """Witness of propagation along a chain with a clock: the worst record is at this phase of it, 0-based."""
 
     where = (*Witness.where, "phase")
 
@@ -185,13 +161,8 @@ class StretchWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=T
 class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
     """Witness of propagation between the clusters of a network.
 
-    Parameters
-    ----------
-    own : float
-        Nats that the record itself tells.
-    neighbours : tuple of (tuple of str, float)
-        For every cluster of nodes around the worst one, the cluster's other nodes and the nats that they, and all that
-        lies behind them, tell about it.
+    ``own`` is nats that the record itself tells. ``neighbours`` are the clusters of nodes around it, each with its
+    other nodes and the nats that they, and all that lies behind them, tell about it.
     """
 
     own: float
@@ -239,13 +210,7 @@ class MatrixWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class CouplingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="coupling"):
-    """Witness of the distance between the query's laws under two secrets.
-
-    Parameters
-    ----------
-    distance : float
-        Their ∞-Wasserstein distance in L1.
-    """
+    """Witness of the query's laws under two secrets: their ∞-Wasserstein distance in L1."""
 
     distance: float
 

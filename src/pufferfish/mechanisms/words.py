@@ -1,6 +1,4 @@
-"""Which record decides the noise, and why: a witness in plain words, with what tells how much as a bar.
-
-Warnings where there are so few records that noise hides what they say.
+"""In words: what a release promises and what not, which record decides the noise, and where noise hides everything.
 
 A value of n records lies in a range that n records span: n times what one of them can move it. Where its interval (the
 value ± the error of the noise) is as wide as this range, a release warns; where the error alone is as large, whatever
@@ -95,7 +93,7 @@ def wide_quantiles(calibration: Calibration, records: int, bins: int) -> str | N
 
 def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> list[str]:
     """Return the warning that a whole table has too few records, if it has."""
-    if not _too_few(calibration, bound, [records], _HALF):
+    if not _too_few(calibration, bound, [records]):
         return []
     error = f"{_least_error(calibration):.3g}"
     return [
@@ -114,7 +112,7 @@ def few_in_groups(
     calibration: Calibration, bound: BoundQuery, cells: Sequence[Sequence[str]], records: Sequence[int]
 ) -> list[str]:
     """Return the warning that some groups have too few records, which names the first of them."""
-    few = _too_few(calibration, bound, records, _HALF)
+    few = _too_few(calibration, bound, records)
     if not few:
         return []
     names = "; ".join(shortened(", ".join(cells[g])) for g in few[:_NAMED]) + ("; …" if len(few) > _NAMED else "")
@@ -127,22 +125,20 @@ def few_in_groups(
 
 def few_of_subjects(calibration: Calibration, bound: BoundQuery, records: Sequence[int]) -> list[str]:
     """Return the warning that some subjects have too few records for a value of their own."""
-    few = _too_few(calibration, bound, records, _HALF)
-    if not few:
-        return []
-    return [
+    few = _too_few(calibration, bound, records)
+    words = (
         f"The noise hides nearly all that the values of {len(few):,} of {counted(len(records), 'subject')} would say: "
         f"with so few records the error is as large as the range of possible values. {_REMEDY}"
-    ]
+    )
+    return [words] if few else []
 
 
 _REMEDY = "Take more records, ask for less (one state, coarser bins), or take a larger epsilon."
 
-
 _HALF = 0.5
 
 
-def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int], share: float) -> list[int]:
+def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int], share: float = _HALF) -> list[int]:
     """Return the places of the numbers of records of whose range the noise's error is such a share or more."""
     span = _span_of_one(bound, calibration.theta)
     if span is None:
@@ -178,22 +174,18 @@ class Booked(Protocol):
     @property
     def entry(self) -> int:
         """Its number."""
-        ...
 
     @property
     def spent(self) -> float:
-        """What all releases up to it leak together at most."""
-        ...
+        """What all releases up to it leak together at most, about the following."""
 
     @property
     def protection(self) -> Protection | None:
-        """What that is about; None for one record and any two of its values."""
-        ...
+        """None for one record and any two of its values."""
 
     @property
     def secrets(self) -> Sequence[tuple[str, str]] | None:
-        """The pairs of secrets that it is about; None for any two values of any record."""
-        ...
+        """None for any two values of any record."""
 
 
 ONE_STATE, ONE_CELL = "the state of one subject at one time", "one cell of one row"
@@ -381,26 +373,16 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
                 "full, and those outside only by what the quilt can tell of it."
             )
             parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
-        case PropagationWitness() | ForgettingWitness() | StretchWitness(steps=1):
+        case PropagationWitness() | ForgettingWitness() | StretchWitness():
+            itself, shown, told = "the record itself", "the record itself", "values"
             if isinstance(seen, PhaseWitness):
                 clock = getattr(theta.members[seen.theta], "clock", None) if theta is not None else None
                 words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "
-            words += "How well the record itself, all earlier records and all later ones tell the two values apart:"
-            parts = [
-                ("the record itself", seen.own),
-                ("the earlier records", seen.past),
-                ("the later records", seen.future),
-            ]
-        case StretchWitness():
-            words = (
-                f"It is the first of {seen.steps:,} steps in a row. How well these steps themselves, all earlier "
-                "records and all later ones tell the two courses apart:"
-            )
-            parts = [
-                ("the steps themselves", seen.own),
-                ("the earlier records", seen.past),
-                ("the later records", seen.future),
-            ]
+            if isinstance(seen, StretchWitness) and seen.steps > 1:
+                words = f"It is the first of {seen.steps:,} steps in a row. "
+                itself, shown, told = "these steps themselves", "the steps themselves", "courses"
+            words += f"How well {itself}, all earlier records and all later ones tell the two {told} apart:"
+            parts = [(shown, seen.own), ("the earlier records", seen.past), ("the later records", seen.future)]
         case ClusterWitness():
             words = "How well the record itself tells, and each group of columns around it with all that lies behind:"
             behind = [(", ".join(names[:_MOST_NODES]) or "the rest", nats) for names, nats in seen.neighbours]
@@ -423,12 +405,9 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
     if parts:
         blocks += [_bar(parts)]
     if seen.nearest is not None:
-        blocks += [tag("p", _gap(seen.nearest.gap), class_="soft")]
+        more = f"{number(100 * seen.nearest.gap, 2)}% above what a member of it needs"
+        blocks += [tag("p", f"Θ is a continuum that was searched: the noise is {more}.", class_="soft")]
     return blocks
-
-
-def _gap(gap: float) -> str:
-    return f"Θ is a continuum that was searched: the noise is {number(100 * gap, 2)}% above what a member of it needs."
 
 
 def _bar(parts: Sequence[tuple[str, float]]) -> Html:

@@ -8,9 +8,9 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.mechanisms._chain_quilts import Weights
 from pufferfish.mechanisms.engine import largest_bound
 from pufferfish.mechanisms.mqm_approx import mixing_bound
+from pufferfish.mechanisms.mqm_exact import Weights
 from pufferfish.queries.record_loss import BlockLoss, as_record_loss
 from pufferfish.theta import ChainLength
 from pufferfish.theta.model_class import as_theta

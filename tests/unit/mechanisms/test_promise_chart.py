@@ -12,7 +12,7 @@ import pufferfish as pf
 from pufferfish._draw.chart import Lines
 from pufferfish._draw.lines import lines_figure
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.shown import promise_chart
+from pufferfish.mechanisms.promises import promise_chart
 
 MODEL = pf.Model(theta=pf.MarkovChain([[0.97, 0.03], [0.06, 0.94]], states=["rest", "walk"]), step="1min")
 BINS = pf.MarkovChain(0.7 * np.eye(4) + 0.075, states=["<200", "200-400", "400-600", ">=600"])

@@ -13,8 +13,8 @@ from propagation_oracle import Array, chain_law, losses_per_pair
 from pufferfish._core.propagation import chain as chain_module, forgetting, past_and_future
 from pufferfish._core.propagation.forgetting import Forgets, told_by_profile, told_by_stretch
 from pufferfish.errors import ModelError
+from pufferfish.mechanisms._propagation_on_chains import leakage_of_series
 from pufferfish.mechanisms.promises import _of_one
-from pufferfish.mechanisms.protected import leakage_of_series
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta
 from stretch_oracle import supremum_of_stretch

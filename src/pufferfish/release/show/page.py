@@ -30,7 +30,7 @@ from pufferfish.ledger.book import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
-from pufferfish.mechanisms.shown import promise_chart, promise_picture
+from pufferfish.mechanisms.promises import promise_chart, promise_picture
 from pufferfish.mechanisms.words import TOGETHER, alternatives_of, hidden_in_words, law_assumed, witness_part
 from pufferfish.release.again import commands_of
 from pufferfish.release.certificate import Certificate

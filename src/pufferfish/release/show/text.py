@@ -11,7 +11,7 @@ from pufferfish._base.view import MOST_ROWS, Grid, View, counted, in_columns
 from pufferfish._base.words import at_most, names_of, number, to_the_noise
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
-from pufferfish.mechanisms.shown import promise_chart, promise_grid, promise_picture
+from pufferfish.mechanisms.promises import promise_chart, promise_grid, promise_picture
 from pufferfish.mechanisms.words import TOGETHER, check_in_words, hidden_in_words
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
