@@ -28,7 +28,6 @@ __all__ = [
     "counted",
     "frame_of_columns",
     "grid_lines",
-    "grid_of",
     "html_of",
     "in_columns",
     "in_short",
@@ -119,9 +118,14 @@ class Grid:
     wide: int | None = None
     long: int | None = None
 
+    @property
+    def grid(self) -> "Grid":
+        """The table itself."""
+        return self
+
 
 class Tabled(Protocol):
-    """What can be written as a table, such as the charts of ``_draw/chart.py``."""
+    """What can be written as a table: one, or a chart of ``_draw/chart.py``."""
 
     @property
     def grid(self) -> Grid:
@@ -138,7 +142,7 @@ class View:
 
     title: str
     facts: Mapping[str, Any] | None = None
-    grids: Sequence[Grid | Tabled] = ()
+    grids: Sequence[Tabled] = ()
     notes: Sequence[str] = ()
     pictures: Sequence[Html] = ()
 
@@ -162,11 +166,6 @@ class Printed(Shown):
 
     def __str__(self) -> str:
         return text_of(self._view())
-
-
-def grid_of(shown: Grid | Tabled) -> Grid:
-    """Return a table, or what can be written as one, as a table."""
-    return shown if isinstance(shown, Grid) else shown.grid
 
 
 def view_of(shown: Shown) -> View:
@@ -230,7 +229,7 @@ def html_of(view: View) -> Html:
         "div",
         tag("p", tag("strong", _text(view.title, _LONGEST_FACT))),
         tag("ul", items) if items else None,
-        [_table(grid) for grid in map(grid_of, view.grids) if grid.rows],
+        [_table(grid) for grid in (shown.grid for shown in view.grids) if grid.rows],
         view.pictures,
         [tag("p", _text(note, _LONGEST_FACT)) for note in view.notes],
         class_="pufferfish",
@@ -251,8 +250,8 @@ def text_of(view: View) -> str:
     """
     facts = [f"{name}: {in_short(value)}" for name, value in (view.facts or {}).items() if value is not None]
     lines = [view.title, *facts]
-    for grid in view.grids:
-        lines += grid_lines(grid_of(grid))
+    for shown in view.grids:
+        lines += grid_lines(shown.grid)
     return "\n".join(printable(line) for line in (*lines, *view.notes))
 
 

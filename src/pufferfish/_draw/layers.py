@@ -72,14 +72,7 @@ class Layout:
 def layered(parents: Sequence[Sequence[int]], widths: Sequence[float] | None = None, height: float = 0.4) -> Layout:
     """Place the nodes of a directed graph without cycles in rows, every parent above its children.
 
-    Parameters
-    ----------
-    parents : sequence of sequences of int
-        The parents of every node, as places in this sequence.
-    widths : sequence of float, optional
-        Width of every node's box; by default 1.
-    height : float, default 0.4
-        Height of a box.
+    ``parents`` are those of every node, as places in this sequence; the box of each is 1 wide by default.
 
     Examples
     --------

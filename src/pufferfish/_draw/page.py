@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.view import Grid, Html, Tabled, grid_of, in_short, join, part_shown, tag
+from pufferfish._base.view import Html, Tabled, in_short, join, part_shown, tag
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind
 from pufferfish._draw.chart import Heat, Lines, from_to
@@ -171,7 +171,7 @@ _LEVELS = 10
 _MOST_TOLD = 12
 
 
-def chart_part(chart: Grid | Tabled) -> Html:
+def chart_part(chart: Tabled) -> Html:
     """Return a chart, or a table, as a part of a page: probabilities have colours, other numbers stand in a table.
 
     Between a least and a most the colour is that of the most, so that white is impossible.
@@ -191,7 +191,7 @@ def chart_part(chart: Grid | Tabled) -> Html:
             names = [line.name for line in chart.lines]
             return heat_map(chart.places, names, most, chart.caption, corner=chart.head, most=1.0)
         case _:
-            grid = part_shown(grid_of(chart), _MOST_LISTED)
+            grid = part_shown(chart.grid, _MOST_LISTED)
             return table(grid.columns, [list(map(in_short, row)) for row in grid.rows], grid.caption, names=grid.heads)
 
 

@@ -77,17 +77,16 @@ from pufferfish.release.record import calibration_again, quantile_rows
 from pufferfish.release.release import read_recorded
 from pufferfish.release.show.text import (
     assumed_in_short,
-    heads_of_groups,
+    heads_of,
     hides_line,
     impossible_lines,
-    lines_of,
     lines_of_each,
     noise_line,
     postprocessing_lines,
     promise_line,
     promise_lines,
     quantile_lines,
-    rows_of_groups,
+    rows_of,
     size_line,
     summary,
     totals_of_groups,
@@ -829,7 +828,7 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
         _print_quantiles(release, options.csv)
     else:
         _print_groups(release, release.groups, options.csv)
-        for title, heads, rows in totals_of_groups(release, release.groups):
+        for title, heads, rows in totals_of_groups(release):
             click.echo(printable(f"{title}:"))
             print_table(heads, rows[:_MOST_ROWS], names=len(heads) - 3)
     shown = release.groups is None or not release.quantiles  # else values are not shown: quantiles follow from them
@@ -854,7 +853,7 @@ def _print_values(release: Release) -> None:
         click.echo(line)
     kind, states, write = release.query.kind, release.theta.states, release.writer()
     if kind not in Transitions.kinds:
-        print_table((kind, "value", "± 95%"), lines_of(release))
+        print_table(heads_of(release), rows_of(release))
         return
     values = iter(release.values)
     rows = [(state, *(write(value, 1) for value in islice(values, len(states)))) for state in states]
@@ -879,8 +878,8 @@ def _print_more(left: int, csv: str | None) -> None:
 
 def _print_groups(release: Release, groups: GroupsRecord, csv: str | None) -> None:
     """Print a row for each group and output, the first of them where there are many."""
-    heads = heads_of_groups(release, groups)
-    print_table(heads, islice(rows_of_groups(release, groups), _MOST_ROWS), names=len(heads) - 3)
+    heads = heads_of(release)
+    print_table(heads, islice(rows_of(release), _MOST_ROWS), names=len(heads) - 3)
     _print_weekdays(groups.by)
     _print_more(len(release.values) - _MOST_ROWS, csv)
 

@@ -9,8 +9,8 @@ import hashlib
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,12 +39,11 @@ from pufferfish.release.derive import place_in
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
 from pufferfish.release.show.values import (
-    Look,
+    Cover,
     Numbers,
     csv_link,
     each_part,
     frame_of_subjects,
-    measure_in_words,
     measured_part,
     notes_of,
     values_part,
@@ -68,19 +67,6 @@ _EVERY = 2
 """The slider stops at every so many of the ε around that of a release."""
 
 _MOST_PAIRS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cover:
-    """What an office says of a page, and how its values are named."""
-
-    title: str | None = None
-    office: str | None = None
-    period: str | None = None
-    contact: str | None = None
-    note: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    words: Words = field(default_factory=Words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +164,7 @@ def report_page(
     _check_together(sources)
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
-    cover = cover or Cover()
-    look = Look(say=cover.words, labels=cover.labels, suppress=suppress)
+    cover = look = replace(cover or Cover(), suppress=suppress)
     say = look.say
     patience = Patience(math.inf if verified or any(source.proof for source in sources) else _PATIENCE)
     shown: list[_Shown] = []
@@ -227,7 +212,7 @@ def _check_together(sources: Sequence[Source]) -> None:
 
 
 def _shown(
-    source: Source, earlier: Sequence[_Shown], many: int, look: Look, ledger: Ledger | None, patience: Patience
+    source: Source, earlier: Sequence[_Shown], many: int, look: Cover, ledger: Ledger | None, patience: Patience
 ) -> _Shown:
     """Verify a release, and return what the page needs of it; a Θ that an earlier one has is not made again."""
     i = len(earlier)
@@ -244,7 +229,7 @@ def _shown(
     return _Shown(source, i + 1, title if many == 1 else f"{i + 1}. {title}", findings, proved, theta, calibration)
 
 
-def _title(record: AnyRelease, look: Look) -> str:
+def _title(record: AnyRelease, look: Cover) -> str:
     """Return the heading of a release."""
     if isinstance(record, MeasurementFields):
         return f"{record.measurement}, ε = {at_most(record.epsilon)}"
@@ -386,7 +371,7 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
     return tag("section", tag("h2", say("hidden")), cards)
 
 
-def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
+def _release_part(each: _Shown, look: Cover, ledger: Ledger | None) -> Html:
     """Return the answers of one release."""
     record, source, say = each.record, each.source, look.say
     warnings: list[str] = []
@@ -727,17 +712,8 @@ def _verify_command(each: _Shown) -> str:
 
 def sentences_of(sources: Sequence[Source]) -> list[str]:
     """Return what a page about releases says beside its words: sentences of records, and what stands in folds."""
-    found: list[str] = []
-    for record in (source.release for source in sources):
-        found += [_hides(record), record.promise, *record.not_promised, *record.assumptions, _law(record)]
-        if isinstance(record, ReleaseFields):
-            secrets = record.mechanism.secrets
-            found += [alternatives_of(secrets, record.protection), record.query.description, *record.warnings]
-            found += [text for promise in record.promises for text in (promise.unit, promise.holds)]
-            found += [measure_in_words(record), record.query.kind.capitalize(), change_of_odds(record.epsilon)]
-            chart = _chart_of(record)
-            found += [] if chart is None else [getattr(chart, name) for name in _SAID]
-    if sources:
-        cover = Cover(words=Marked(), labels=MarkedLabels())
-        found += unmarked(report_page(sources, cover=cover).decode())
-    return list(dict.fromkeys(found))
+    if not sources:
+        return []
+    words = Marked()
+    made = report_page(sources, cover=Cover(words=words, labels=MarkedLabels())).decode()
+    return list(dict.fromkeys([*words.said, *unmarked(made)]))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "Look",
+    "Cover",
     "Numbers",
     "are_shares",
     "csv_link",
@@ -44,7 +44,6 @@ __all__ = [
     "frame_of_subjects",
     "joint_error",
     "marked",
-    "measure_in_words",
     "measured_part",
     "notes_of",
     "values_part",
@@ -112,12 +111,22 @@ _LARGEST_CSV = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """How a page shows values: its words, labels of states and groups, and whether weak values are left out."""
+class Cover:
+    """What an office says of a page, its words, labels of states and groups, and whether weak values are left out."""
 
-    say: Words = field(default_factory=Words)
+    title: str | None = None
+    office: str | None = None
+    period: str | None = None
+    contact: str | None = None
+    note: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    words: Words = field(default_factory=Words)
     suppress: bool = False
+
+    @property
+    def say(self) -> Words:
+        """The words of the page."""
+        return self.words
 
     def name(self, label: str) -> str:
         """Return the label of a state, a group or a column."""
@@ -144,15 +153,15 @@ def _part(by: str) -> str | None:
     return next((part for part in PARTS if by.startswith(f"{part}(")), None)
 
 
-def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
+def values_part(record: ReleaseFields, look: Cover | None = None) -> Html:
     """Return the values of a release as pictures and tables."""
-    look = look or Look()
+    look = look or Cover()
     totals = None if record.groups is None else _totals(record, record.groups, look)
     values = _Values(record, look)
     return join(values.quantiles(), values.weakness(), values.drawn(), totals, _counts_measured(record))
 
 
-def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
+def _totals(record: ReleaseFields, groups: GroupsRecord, look: Cover) -> Html:
     """Return a table of the totals of wider groups, for each level of them; quantiles have none."""
     write, say, parts = Numbers.of(record), look.say, list[Html]()
     for names in [] if record.quantiles else wider_groupings(groups):
@@ -168,7 +177,7 @@ def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
     return join(parts)
 
 
-def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
+def csv_link(record: ReleaseFields, look: Cover, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
     """Return a link that saves the values as a table, which is in the page; None where that is too large."""
     import polars as pl
 
@@ -186,7 +195,7 @@ def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame 
     return link if len(content) < _LARGEST_CSV else None
 
 
-def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
+def _for_people(record: ReleaseFields, look: Cover) -> ReleaseFields:
     """Return a release whose outputs and groups are named as people name them."""
     query, groups = replace(record.query, labels=_renamed(record.query.labels, look)), record.groups
     if groups is not None:
@@ -198,7 +207,7 @@ def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
     return replace(record, query=query, groups=groups)
 
 
-def _renamed(labels: Sequence[str], look: Look) -> list[str]:
+def _renamed(labels: Sequence[str], look: Cover) -> list[str]:
     """Return labels as people name them; two that would have one name are refused."""
     names = [look.name(label) for label in labels]
     if len(set(names)) < len(set(labels)):
@@ -252,7 +261,7 @@ class _Value:
 class _Values:
     """The values of a release as a page shows them: outputs and groups are named as people name them."""
 
-    def __init__(self, record: ReleaseFields, look: Look) -> None:
+    def __init__(self, record: ReleaseFields, look: Cover) -> None:
         self._as_recorded = record.groups
         self.record = record = _for_people(record, look)
         self.look, self.say, self.write, self.labels = look, look.say, Numbers.of(record), record.query.labels
@@ -486,15 +495,10 @@ def _many(rows: Sequence[str], columns: Sequence[str]) -> bool:
     return len(columns) > MOST_COLUMNS or len(rows) > MANY_ROWS
 
 
-def measure_in_words(record: ReleaseFields) -> str:
+def _measure(record: ReleaseFields, look: Cover) -> str:
     """Say what values are numbers of, at the beginning of a sentence."""
     measure = measure_of(record.query.kind)
-    return measure[:1].upper() + measure[1:]
-
-
-def _measure(record: ReleaseFields, look: Look) -> str:
-    """Say the same in the words of a page."""
-    return look.say.of(measure_in_words(record))
+    return look.say.of(measure[:1].upper() + measure[1:])
 
 
 def _bar(v: _Value, least: float, most: float) -> Html:
@@ -524,7 +528,7 @@ def middles_of(record: ReleaseFields) -> BinValues | None:
     return bins_at_middles(decode(record.calibration.query), record.theta.states, record.data.base.bins)
 
 
-def notes_of(record: ReleaseFields, look: Look) -> list[str]:
+def notes_of(record: ReleaseFields, look: Cover) -> list[str]:
     """Return what is said below the values: their errors together, and post-processing."""
     outputs, say = len(record.values), look.say
     lines: list[str] = []
@@ -548,7 +552,7 @@ def _counts_measured(record: ReleaseFields) -> Html | None:
     return fold(f"The noise has the best shape found: {len(record.noise.measurements)} counts got it{where}", shown)
 
 
-def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -> Html:
+def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Cover) -> Html:
     """Return the values of all subjects, from their table where it is at hand: what they are like, and each."""
     labels, name = (
         record.query.labels,
@@ -575,7 +579,7 @@ def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -
     return join(lead, table(heads, rows, caption), _each_subject(record, frame, look))
 
 
-def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Look) -> Html:
+def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Cover) -> Html:
     """Return a row for each subject, with a search above; the first columns and rows where there are very many."""
     write, labels = Numbers.of(record), record.query.labels[:MOST_COLUMNS]
     most = _MOST_SUBJECTS * len(record.query.labels)
