@@ -9,7 +9,7 @@ import hashlib
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,13 +37,18 @@ from pufferfish.release.check import check_record
 from pufferfish.release.commands import commands_of
 from pufferfish.release.derive import place_in
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
+from pufferfish.release.record import (
+    MeasurementFields,
+    ReleaseFields,
+    calibration_again,
+    function_of_user,
+    read_table,
+)
 from pufferfish.release.show.values import (
     Cover,
     Numbers,
     csv_link,
     each_part,
-    frame_of_subjects,
     measured_part,
     notes_of,
     values_part,
@@ -86,6 +91,16 @@ class Source:
     def name(self) -> str:
         """How the file is called on the page: without its folder."""
         return "release.json" if self.path is None else self.path.name
+
+    @property
+    def table(self) -> Path | None:
+        """The table of a release for each subject: as it was named, or beside the release if it is there."""
+        record = self.release
+        described = None if isinstance(record, MeasurementFields) or record.subjects is None else record.subjects.table
+        if self.values is not None or self.path is None or described is None:
+            return self.values
+        beside = self.path.parent / described.name
+        return beside if beside.is_file() else None
 
     @property
     def called(self) -> str:
@@ -198,10 +213,10 @@ def report_page(
 
 def _check_together(sources: Sequence[Source]) -> None:
     """Refuse releases that no history of a ledger has together, and one that is given twice."""
-    names = [
-        f"release {i}" if source.path is None else display_path(source.path) for i, source in enumerate(sources, 1)
+    named = [
+        (f"release {i}" if source.path is None else source.called, source.release)
+        for i, source in enumerate(sources, 1)
     ]
-    named = [(name, source.release) for name, source in zip(names, sources, strict=True)]
     check_named_once(named)
     together = one_history(named)
     if together.holds is False:
@@ -245,10 +260,6 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
     record = source.release
     if isinstance(record, MeasurementFields):
         return None, _measurement_verified(source, record, ledger, patience)
-    values, described = source.values, None if record.subjects is None else record.subjects.table
-    if values is None and source.path is not None and described is not None:
-        beside = source.path.parent / described.name
-        values = beside if beside.is_file() else None
     if source.proof is not None and record.theta.kind == BayesianNetwork.kind:
         raise RecordError(
             f"{source.called} is of a table of a network, which the checker in a page does not cover: leave the "
@@ -257,7 +268,7 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
     certificate = None if source.proof is None else Certificate(source.proof[1], None, 0.0)
     try:
         with patience.working():
-            found = verify(record, ledger=ledger, values=values, certificate=certificate)
+            found = verify(record, ledger=ledger, values=source.table, certificate=certificate)
         findings, proved = found.findings, found.proved
     except TookTooLong:
         try:
@@ -265,14 +276,14 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
         except RecordError as error:
             raise RecordError(f"{source.called} does not hold, and no report is made of it: {error}") from error
         findings, proved = [*ledger_findings(record, ledger)], False
-        if described is not None:
-            findings += values_findings(record, described, values, None)
+        if record.subjects is not None and record.subjects.table is not None:
+            findings += values_findings(record, record.subjects.table, source.table, None)
     if wrong := Verification("", findings).wrong:
         first = min(wrong, key=lambda part: part.absent)
         why = f"is not in this {first.what}" if first.absent else "does not hold"
         raise RecordError(
-            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify says "
-            "all"
+            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify "
+            "says all"
         )
     return findings, proved
 
@@ -334,35 +345,24 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
 
     def card(each: _Shown) -> tuple[str, str, str, str, bool]:
         record = each.record
-        secrets = None if isinstance(record, MeasurementFields) else record.mechanism.secrets
-        pairs = [f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS]]
-        named = (
-            f"{say('pairs')} {'; '.join(pairs)}{'; …' if len(secrets or ()) > _MOST_PAIRS else '.'}" if pairs else ""
-        )
-        odds = say(
-            "odds",
-            two=say.of(alternatives_of(secrets, record.protection)),
-            factor=say.of(change_of_odds(record.epsilon)),
-        )
-        if isinstance(record, ReleaseFields) and record.delta:  # what is exact says δ, and few words cannot
-            odds = f"{say('delta', delta=f'{record.delta:g}')} {say.of(record.promise)}"
+        secrets = None if each.query is None else each.query.mechanism.secrets
+        pairs = "; ".join(f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS])
+        named = f"{say('pairs')} {pairs}{'; …' if len(secrets or ()) > _MOST_PAIRS else '.'}" if pairs else ""
+        two, factor = say.of(alternatives_of(secrets, record.protection)), say.of(change_of_odds(record.epsilon))
+        odds = say("odds", two=two, factor=factor)
+        if each.query is not None and each.query.delta:  # what is exact says δ, and few words cannot
+            odds = f"{say('delta', delta=f'{each.query.delta:g}')} {say.of(record.promise)}"
         fitted = each.query is not None and FITTED_HERE in each.query.warnings
         return say.of(_hides(record)), at_most(record.epsilon), odds, named, fitted
 
     cards: list[Html] = []
     for (hides, epsilon, odds, named, fitted), who in _alike(shown, card):
+        whole = [f"{say('hides')} ", tag("strong", hides), f", {say('hides_more', epsilon=epsilon)}."]
         cards += [
             tag(
                 "div",
                 tag("p", tag("strong", say("void"))) if fitted else None,
-                tag(
-                    "p",
-                    _whose(who, shown, say),
-                    f"{say('hides')} ",
-                    tag("strong", hides),
-                    f", {say('hides_more', epsilon=epsilon)}.",
-                    class_="lead",
-                ),
+                tag("p", _whose(who, shown, say), whole, class_="lead"),
                 tag("p", named) if named else None,
                 tag("p", odds),
                 class_="card warn" if fitted else "card",
@@ -388,7 +388,7 @@ def _release_part(each: _Shown, look: Cover, ledger: Ledger | None) -> Html:
         if record.subjects is None:
             content, link = values_part(record, look), csv_link(record, look, source.name)
         else:
-            frame = frame_of_subjects(record, None if source.path is None else source.path.parent, source.values)
+            frame = None if source.table is None else read_table(record, source.table)
             content = each_part(record, frame, look)
             link = None if frame is None else csv_link(record, look, source.name, frame)
     if ledger is not None and record.ledger is None:
@@ -430,34 +430,26 @@ def _made(record: AnyRelease, say: Words, size: str, title: str, *, column: str 
 def _promise_part(shown: Sequence[_Shown], say: Words) -> Html:
     """Return what is told of every unit, what is not promised, and what is assumed."""
 
-    def sentences(of: Callable[[AnyRelease], Iterable[str]]) -> Iterator[Html]:
-        kept = {text: None for each in shown for text in of(each.record)}
-        for text in kept:
-            who = [each for each in shown if text in of(each.record)]
-            yield tag("li", _whose(who, shown, say), say.of(text))
+    def sentences(of: Callable[[AnyRelease], Iterable[str]]) -> Html:
+        said = [list(of(each.record)) for each in shown]
+        items: list[Html] = []
+        for text in dict.fromkeys(text for texts in said for text in texts):
+            who = [each for each, texts in zip(shown, said, strict=True) if text in texts]
+            items += [tag("li", _whose(who, shown, say), say.of(text))]
+        return tag("ul", items, class_="sentences")
 
     together = [text for each in shown for text in each.record.not_promised if text.startswith(TOGETHER)]
-    exact = [
-        tag("p", _whose(who, shown, say), say.of(text)) for text, who in _alike(shown, lambda each: each.record.promise)
-    ]
+    promises = _alike(shown, lambda each: each.record.promise)
     return tag(
         "section",
         tag("h2", say("promised")),
         _units_table(shown, say),
         *(tag("p", say.of(text), class_="card") for text in (together if len(shown) == 1 else ())),
         tag("h3", say("not_promised")),
-        tag(
-            "ul",
-            sentences(lambda record: [text for text in record.not_promised if text not in together]),
-            class_="sentences",
-        ),
+        sentences(lambda record: [text for text in record.not_promised if text not in together]),
         tag("h3", say("assumed")),
-        tag(
-            "ul",
-            sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
-            class_="sentences",
-        ),
-        fold(say("exact"), exact),
+        sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
+        fold(say("exact"), [tag("p", _whose(who, shown, say), say.of(text)) for text, who in promises]),
     )
 
 
@@ -516,18 +508,15 @@ def _why(each: _Shown) -> Html | None:
 def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
     """Return Θ with its origin and its check; its numbers, and which record decides the noise, are folded."""
     parts: list[Html] = []
-    for (theta, _), who in _alike(shown, lambda each: (each.record.theta, _law(each.record))):
-        first = who[0].theta
-        name = _whose(who, shown, say)
-        parts += [tag("p", name, say.of(_law(who[0].record)))]
-        if first is None:
+    for (theta, law), who in _alike(shown, lambda each: (each.record.theta, _law(each.record))):
+        first, name = who[0], _whose(who, shown, say)
+        parts += [tag("p", name, say.of(law))]
+        if first.theta is None:
             parts += [tag("p", say("function", kind=theta.kind))]
         else:
-            query = who[0].query
-            decides = 0 if query is None else query.mechanism.witness.theta
-            parts += [
-                fold(join(name, say("theta_more")), theta_part(first, decides=decides, calibration=who[0].calibration))
-            ]
+            decides = 0 if first.query is None else first.query.mechanism.witness.theta
+            numbers = theta_part(first.theta, decides=decides, calibration=first.calibration)
+            parts += [fold(join(name, say("theta_more")), numbers)]
     reasons = [tag("div", _whose(who, shown, say), why) for why, who in _alike(shown, _why) if why is not None]
     return tag("section", tag("h2", say("theta")), parts, fold(say("witness"), reasons) if reasons else None)
 

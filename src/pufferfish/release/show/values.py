@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -24,11 +23,10 @@ from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, fold, heat_map, table
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
-from pufferfish.queries.of_numbers import BinValues
 from pufferfish.queries.words import bins_at_middles
 from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord, decode
-from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
+from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows
 from pufferfish.release.show.words import Words
 from pufferfish.release.sums import frame_with_totals, totals_of, wider_groupings
 
@@ -41,7 +39,6 @@ __all__ = [
     "are_shares",
     "csv_link",
     "each_part",
-    "frame_of_subjects",
     "joint_error",
     "marked",
     "measured_part",
@@ -521,18 +518,14 @@ def _bar(v: _Value, least: float, most: float) -> Html:
     )
 
 
-def middles_of(record: ReleaseFields) -> BinValues | None:
-    """Return what bins count as in a mean or sum of them, and how far that is off at most; None of all others."""
-    if record.data.base is None or record.calibration.query is None:
-        return None
-    return bins_at_middles(decode(record.calibration.query), record.theta.states, record.data.base.bins)
-
-
 def notes_of(record: ReleaseFields, look: Cover) -> list[str]:
     """Return what is said below the values: their errors together, and post-processing."""
-    outputs, say = len(record.values), look.say
+    outputs, say, base, query = len(record.values), look.say, record.data.base, record.calibration.query
     lines: list[str] = []
-    if (bins := middles_of(record)) is not None:
+    bins = None
+    if base is not None and query is not None:
+        bins = bins_at_middles(decode(query), record.theta.states, base.bins)
+    if bins is not None:
         low, high = bins.clamped or (0.0, 0.0)
         lines += [say("middles", off=number(bins.off), low=number(low), high=number(high))]
     if outputs > 1:
@@ -554,21 +547,14 @@ def _counts_measured(record: ReleaseFields) -> Html | None:
 
 def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Cover) -> Html:
     """Return the values of all subjects, from their table where it is at hand: what they are like, and each."""
-    labels, name = (
-        record.query.labels,
-        "" if record.subjects is None or record.subjects.table is None else record.subjects.table.name,
-    )
-    lead = tag(
-        "p",
-        f"{record.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
-        f"value is {_errors_of_subjects(record, frame)}.",
-        class_="lead",
-    )
+    labels, table_file = record.query.labels, None if record.subjects is None else record.subjects.table
+    each = f"Each value is {_errors_of_subjects(record, frame)}."
+    size = f"{record.data.subjects:,} subjects with {counted(len(labels), 'value')} each."
+    lead = tag("p", f"{size} {each}", class_="lead")
     if frame is None:
-        where = join(
-            "The values are in the table ", tag("code", name), ", which was not at hand when this page was made."
-        )
-        return join(lead, tag("p", where, class_="soft") if name else None)
+        ended = ", which was not at hand when this page was made."
+        name = None if table_file is None else tag("code", table_file.name)
+        return join(lead, tag("p", "The values are in the table ", name, ended, class_="soft") if name else None)
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
     heads = [look.say("output"), "least", "5%", "25%", "median", "75%", "95%", "largest"]
     rows: list[list[str]] = []
@@ -594,29 +580,20 @@ def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Cover) -> 
     return join(shown, tag("p", look.say("rest", n=f"{left * len(labels):,}"), class_="soft") if left > 0 else None)
 
 
-def frame_of_subjects(record: ReleaseFields, folder: Path | None, values: Path | None) -> "pl.DataFrame | None":
-    """Return the table of the values of all subjects, where it is at hand."""
-    described = None if record.subjects is None else record.subjects.table
-    path = values or (None if folder is None or described is None else folder / described.name)
-    return read_table(record, path) if described is not None and path is not None and path.is_file() else None
-
-
 def _errors_of_subjects(record: ReleaseFields, frame: "pl.DataFrame | None") -> str:
     """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
-    error = record.accuracy_95.each
+    error, within = record.accuracy_95.each, "of the exact one with 95% probability"
     if record.cell_that_divides is None:
-        return f"within {number(error)} of the exact one with 95% probability"
+        return f"within {number(error)} {within}"
     if frame is None:
         n = round(record.data.records / record.data.subjects)
         mean = f"a subject with {counted(n, 'record')}, which is the mean"
-        return (
-            f"within {number(error / n, 3)} of the exact one with 95% probability for {mean} (it is {number(error)} "
-            "divided by the subject's number of records)"
-        )
+        divided = f"(it is {number(error)} divided by the subject's number of records)"
+        return f"within {number(error / n, 3)} {within} for {mean} {divided}"
     least, most = (int(n) for n in (frame["records"].min(), frame["records"].max()))  # type: ignore[arg-type]
     low, high = number(error / most, 3), number(error / least, 3)
     if low == high:
-        return f"within {low} of the exact one with 95% probability"
+        return f"within {low} {within}"
     ends = f"from ± {low} for {counted(most, 'record')} to ± {high} for {counted(least, 'record')}"
     return f"near the exact one, with 95% probability {ends} of a subject"
 
