@@ -331,10 +331,7 @@ def _text(value: Any, most: int = _LONGEST) -> str:
 def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, type], into: str = "polars") -> Any:
     """Return columns as a table of the library that is asked for, with the same types in each.
 
-    Raises
-    ------
-    ParameterError
-        If the library is unknown or not installed.
+    A library that is unknown or not installed is refused.
 
     Examples
     --------
@@ -348,12 +345,10 @@ def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, t
     if importlib.util.find_spec(into) is None:
         raise ParameterError(f"into={into!r} needs {into}, which is not installed: pip install {into}")
     kinds: dict[type, Any] = {str: nw.String(), float: nw.Float64(), int: nw.Int64(), bool: nw.Boolean()}
-    schema = {name: kinds[types[name]] for name in columns}
-    if into == "pandas":  # whose whole numbers know no missing ones: such columns are made by the library itself
-        schema = {name: kind for name, kind in schema.items() if all(v is not None for v in columns[name])}
-        return (
-            nw.from_dict({n: list(c) for n, c in columns.items()}, backend=into)
-            .with_columns(nw.col(name).cast(kind) for name, kind in schema.items() if kind != nw.String())
-            .to_native()
-        )
-    return nw.from_dict({n: list(c) for n, c in columns.items()}, schema, backend=into).to_native()
+    schema, content = {name: kinds[types[name]] for name in columns}, {n: list(c) for n, c in columns.items()}
+    if into != "pandas":
+        return nw.from_dict(content, schema, backend=into).to_native()
+    # whole numbers of pandas know no missing ones: such columns are made by the library itself
+    known = {name: kind for name, kind in schema.items() if all(v is not None for v in content[name])}
+    casts = (nw.col(name).cast(kind) for name, kind in known.items() if kind != nw.String())
+    return nw.from_dict(content, backend=into).with_columns(casts).to_native()

@@ -213,23 +213,17 @@ def _across(rows: list[Row], steps: Any, widths: dict[Any, float]) -> dict[Any, 
 # -- The figure ------------------------------------------------------------------------------------------------------
 
 _INK, _GREY = "#1a1a1a", "#8c8c8c"
-_COLOURS: dict[Role, tuple[str, str, float]] = {
-    "node": ("#D55E00", _INK, 2.2),
-    "quilt": ("#56B4E9", "#0072B2", 1.6),
-    "nearby": ("#F5CE7A", "#B87F00", 1.2),
-    "remote": ("#ECECEC", _GREY, 0.8),
-    "plain": ("#ECECEC", _GREY, 0.8),
+_LOOKS: dict[Role, tuple[str, str, float, float, float, int]] = {
+    "node": ("#D55E00", _INK, 2.2, 0.3, 0.3, 2),
+    "quilt": ("#56B4E9", "#0072B2", 1.6, 0.3, 0.5, 2),
+    "nearby": ("#F5CE7A", "#B87F00", 1.2, 0.38, 0.38, 9),
+    "remote": ("#ECECEC", _GREY, 0.8, 0, 0, 1),
+    "plain": ("#ECECEC", _GREY, 0.8, 0, 0, 1),
 }
-"""Face, border and its width: vermilion, sky blue and orange of Okabe and Ito, lightened where grey print needs it."""
+"""Face, border and its width: vermilion, sky blue and orange of Okabe and Ito, lightened where grey print needs it.
 
-_CORNERS: dict[Role, tuple[float, float, int]] = {
-    "node": (0.3, 0.3, 2),
-    "quilt": (0.3, 0.5, 2),
-    "nearby": (0.38, 0.38, 9),
-    "remote": (0, 0, 1),
-    "plain": (0, 0, 1),
-}
-"""What is cut off a corner across and along, in heights of the box, and points of the cut: two straight, more round."""
+Then what is cut off a corner across and along, in heights of the box, and points of the cut: two straight, more round.
+"""
 
 _FONT, _HEIGHT, _PAD, _NARROWEST = 8.0, 0.4, 0.13, 0.62
 _MARGIN, _LINE, _ENTRY, _COLUMN = 0.25, 0.2, 0.27, 2.7
@@ -301,8 +295,7 @@ def draw_graph(graph: Graph, *, in_page: bool = False) -> "Figure":
 
 def _box(role: Role, filled: bool, x: float, y: float, width: float, height: float) -> dict[str, Any]:
     """Return the polygon of a node around (x, y), in the shape and colours of its role."""
-    face, border, line = _COLOURS[role]
-    across, along, points = _CORNERS[role]
+    face, border, line, across, along, points = _LOOKS[role]
     turn = np.linspace(0, np.pi / 2, points)
     right = width / 2 - height * across * (1 - np.cos(turn))
     top = height / 2 - height * along * (1 - np.sin(turn))

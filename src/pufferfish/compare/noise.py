@@ -378,7 +378,6 @@ def promise_part(
     secrets: Sequence[tuple[str, str]] | None,
     protection: Protection | None,
     delta: float = 0.0,
-    title: str = "What is promised, and what is not",
 ) -> Html:
     """Return the promise in plain words, what it hides, and its limits; its exact sentence is folded."""
     together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
@@ -394,7 +393,7 @@ def promise_part(
     pairs = [f"({a}) or ({b})" for a, b in (secrets or ())[:_MOST_PAIRS]]
     more = "; …" if len(secrets or ()) > _MOST_PAIRS else "."
     return section(
-        title,
+        "What would be promised, and what not",
         tag("p", "Unit of protection: ", tag("strong", hides), ", whatever other records tell.", class_="lead"),
         *([tag("p", "The pairs of secrets: ", "; ".join(pairs), more)] if pairs else []),
         *statements,
@@ -450,7 +449,6 @@ def preview(parts: Sequence[tuple[Calibration, Noise, str]], assumptions: Sequen
             secrets=secrets,
             protection=protection,
             delta=calibration.delta,
-            title="What would be promised, and what not",
         ),
         section(
             "What an adversary may believe: Θ",

@@ -21,7 +21,7 @@ from pufferfish._base.view import Html, join, tag
 from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.chart import Lines
-from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, slider, table
+from pufferfish._draw.page import CHECKED_HERE, REPORT, bar, fold, page, slider, table
 from pufferfish.compare.contest import noise_at_each
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
@@ -541,8 +541,8 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
         warning = tag("strong", say("warning"))
         lines += [tag("p", warning, " ", _link(each, each.title), f": {say('apart')}.") for each in apart]
         rows = [_entry_row(entry, here.get(entry.number), ledger.budget, say) for entry in ledger.entries]
-    bar = tag("th", "", scope="col", class_="bar")
-    heads = [say("number"), say("release"), say("alone"), bar, say("leaks_together")]
+    empty = tag("th", "", scope="col", class_="bar")
+    heads = [say("number"), say("release"), say("alone"), empty, say("leaks_together")]
     history = table(heads, rows, say("ledger_of"), names=2, class_="values ledger") if rows else None
     return tag("section", tag("h2", say("budget")), lines, history)
 
@@ -557,21 +557,14 @@ def _link(each: _Shown, text: str) -> Html:
 
 
 def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, budget: float, *, own: bool) -> Html:
-    share = min(1.0, spent / budget)
-    bar = tag(
-        "svg",
-        tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
-        tag("path", d="M100 0V20"),
-        viewBox="0 0 100 20",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
+    share = round(100 * min(1.0, spent / budget), 2)
+    drawn = bar(tag("rect", x=0, y=4, width=share, height=12), tag("path", d="M100 0V20"))
     return tag(
         "tr",
         tag("th", number_, scope="row"),
         tag("td", what, class_="what"),
         tag("td", "" if epsilon is None else at_most(epsilon), class_="n"),
-        tag("td", bar, class_="bar"),
+        tag("td", drawn, class_="bar"),
         tag("td", f"{at_most(spent)} / {number(budget, 6)}", class_="n"),
         class_="own" if own else None,
     )

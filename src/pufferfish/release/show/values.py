@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import WEAK, number, with_error
 from pufferfish._draw.lines import MOST_LINES, Band, band_charts, small_multiples
-from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, fold, heat_map, table
+from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, bar, fold, heat_map, table
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
@@ -499,7 +499,7 @@ def _measure(record: ReleaseFields, look: Cover) -> str:
 
 
 def _bar(v: _Value, least: float, most: float) -> Html:
-    """Return the picture of one value, of the width of its cell; the numbers stand beside it."""
+    """Return the picture of one value."""
     width = (most - least) or 1.0
 
     def at(x: float) -> float:
@@ -507,14 +507,10 @@ def _bar(v: _Value, least: float, most: float) -> Html:
 
     left, right, zero = at(min(v.value, 0.0)), at(max(v.value, 0.0)), at(0.0)
     low, high = at(v.noisy - v.error), at(v.noisy + v.error)
-    return tag(
-        "svg",
+    return bar(
         tag("rect", x=left, y=4, width=round(right - left, 2), height=12),
         tag("path", d=f"M{zero} 0V20", class_="zero"),
         tag("path", d=f"M{low} 10H{high}M{low} 6V14M{high} 6V14"),
-        viewBox="0 0 100 20",
-        preserveAspectRatio="none",
-        aria_hidden="true",
     )
 
 
