@@ -274,9 +274,9 @@ def _noise_chart(
             for place in drawn
         ]
         x, y = at(frame, middle / last, error_here)
-        slider = tag("path", d=f"M{x:.1f} {frame.top}V{frame.bottom}", class_="at")
+        mark = tag("path", d=f"M{x:.1f} {frame.top}V{frame.bottom}", class_="at")
         dot = tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot")
-        return frame.picture(ticks, lines, names, slider, dot, label=label, class_=class_)
+        return frame.picture(ticks, lines, names, mark, dot, label=label, class_=class_)
 
     listed = [
         tag("li", sample(**_look(place, own)), tag("span", titles[place]), class_="own" if place == own else None)

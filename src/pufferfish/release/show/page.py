@@ -185,7 +185,7 @@ def report_page(
     shown: list[_Shown] = []
     for source in sources:
         shown += [_shown(source, shown, len(sources), look, ledger, patience)]
-    slider, data = (None, None) if brief else _slider_part(shown, say, patience)
+    other_noise, data = (None, None) if brief else _slider_part(shown, say, patience)
     title = cover.title or (shown[0].title if len(shown) == 1 else say("title"))
     cards = {"office": cover.office, "period": cover.period, "contact": cover.contact}
     facts = [tag("span", tag("strong", say(key)), " ", text) for key, text in cards.items() if text]
@@ -200,7 +200,7 @@ def report_page(
             _promise_part(shown, say),
             _theta_parts(shown, say),
             _budget_part(shown, say, ledger),
-            slider,
+            other_noise,
             _how_part(shown, say, ledger_name),
         ),
         tag("footer", say("footer"), class_="soft"),
@@ -693,9 +693,13 @@ def _verify_command(each: _Shown) -> str:
 
 
 def sentences_of(sources: Sequence[Source]) -> list[str]:
-    """Return what a page about releases says beside its words: sentences of records, and what stands in folds."""
-    if not sources:
-        return []
-    words = Marked()
-    made = report_page(sources, cover=Cover(words=words, labels=MarkedLabels())).decode()
-    return list(dict.fromkeys([*words.said, *unmarked(made)]))
+    """Return what pages about releases say beside their words: sentences of records, and what stands in folds.
+
+    Each has a page of its own: some sentences are left out where several are together.
+    """
+    found: dict[str, None] = {}
+    for source in sources:
+        words = Marked()
+        made = report_page([source], cover=Cover(words=words, labels=MarkedLabels())).decode()
+        found |= words.said | dict.fromkeys(unmarked(made))
+    return list(found)
