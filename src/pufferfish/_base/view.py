@@ -28,7 +28,6 @@ __all__ = [
     "counted",
     "frame_of_columns",
     "grid_lines",
-    "grid_of",
     "html_of",
     "in_columns",
     "in_short",
@@ -119,9 +118,14 @@ class Grid:
     wide: int | None = None
     long: int | None = None
 
+    @property
+    def grid(self) -> "Grid":
+        """The table itself."""
+        return self
+
 
 class Tabled(Protocol):
-    """What can be written as a table, such as the charts of ``_draw/chart.py``."""
+    """What can be written as a table: one, or a chart of ``_draw/chart.py``."""
 
     @property
     def grid(self) -> Grid:
@@ -138,7 +142,7 @@ class View:
 
     title: str
     facts: Mapping[str, Any] | None = None
-    grids: Sequence[Grid | Tabled] = ()
+    grids: Sequence[Tabled] = ()
     notes: Sequence[str] = ()
     pictures: Sequence[Html] = ()
 
@@ -162,11 +166,6 @@ class Printed(Shown):
 
     def __str__(self) -> str:
         return text_of(self._view())
-
-
-def grid_of(shown: Grid | Tabled) -> Grid:
-    """Return a table, or what can be written as one, as a table."""
-    return shown if isinstance(shown, Grid) else shown.grid
 
 
 def view_of(shown: Shown) -> View:
@@ -230,7 +229,7 @@ def html_of(view: View) -> Html:
         "div",
         tag("p", tag("strong", _text(view.title, _LONGEST_FACT))),
         tag("ul", items) if items else None,
-        [_table(grid) for grid in map(grid_of, view.grids) if grid.rows],
+        [_table(grid) for grid in (shown.grid for shown in view.grids) if grid.rows],
         view.pictures,
         [tag("p", _text(note, _LONGEST_FACT)) for note in view.notes],
         class_="pufferfish",
@@ -251,8 +250,8 @@ def text_of(view: View) -> str:
     """
     facts = [f"{name}: {in_short(value)}" for name, value in (view.facts or {}).items() if value is not None]
     lines = [view.title, *facts]
-    for grid in view.grids:
-        lines += grid_lines(grid_of(grid))
+    for shown in view.grids:
+        lines += grid_lines(shown.grid)
     return "\n".join(printable(line) for line in (*lines, *view.notes))
 
 
@@ -332,10 +331,7 @@ def _text(value: Any, most: int = _LONGEST) -> str:
 def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, type], into: str = "polars") -> Any:
     """Return columns as a table of the library that is asked for, with the same types in each.
 
-    Raises
-    ------
-    ParameterError
-        If the library is unknown or not installed.
+    A library that is unknown or not installed is refused.
 
     Examples
     --------
@@ -349,12 +345,10 @@ def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, t
     if importlib.util.find_spec(into) is None:
         raise ParameterError(f"into={into!r} needs {into}, which is not installed: pip install {into}")
     kinds: dict[type, Any] = {str: nw.String(), float: nw.Float64(), int: nw.Int64(), bool: nw.Boolean()}
-    schema = {name: kinds[types[name]] for name in columns}
-    if into == "pandas":  # whose whole numbers know no missing ones: such columns are made by the library itself
-        schema = {name: kind for name, kind in schema.items() if all(v is not None for v in columns[name])}
-        return (
-            nw.from_dict({n: list(c) for n, c in columns.items()}, backend=into)
-            .with_columns(nw.col(name).cast(kind) for name, kind in schema.items() if kind != nw.String())
-            .to_native()
-        )
-    return nw.from_dict({n: list(c) for n, c in columns.items()}, schema, backend=into).to_native()
+    schema, content = {name: kinds[types[name]] for name in columns}, {n: list(c) for n, c in columns.items()}
+    if into != "pandas":
+        return nw.from_dict(content, schema, backend=into).to_native()
+    # whole numbers of pandas know no missing ones: such columns are made by the library itself
+    known = {name: kind for name, kind in schema.items() if all(v is not None for v in content[name])}
+    casts = (nw.col(name).cast(kind) for name, kind in known.items() if kind != nw.String())
+    return nw.from_dict(content, backend=into).with_columns(casts).to_native()

@@ -437,8 +437,8 @@ _MOST_WRITTEN, _MOST_ROWS, _MOST_ON_A_LINE = 12, 40, 4
 _MOST_POINTS = 100
 """Points of each bar up to which they are drawn."""
 
-_LETTERS, _FEW, _LONGEST, _BAR = 13, 12, 40, 1.5
-"""Letters in an inch, those of rows' names for which there is room anyway, of a name at most; inches of the colours."""
+_FEW, _LONGEST, _BAR = 12, 40, 1.5
+"""Letters of rows' names for which there is room anyway, of a name at most; inches of the colours."""
 
 _PANEL, _ALONE, _HIGH = 4.8, 6.2, 3.8
 """Width of bars or lines beside other charts, and of lines alone; least height of a figure."""

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.view import Grid, Html, Tabled, grid_of, in_short, join, part_shown, tag
+from pufferfish._base.view import Html, Tabled, in_short, join, part_shown, tag
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind
 from pufferfish._draw.chart import Heat, Lines, from_to
@@ -27,6 +27,7 @@ __all__ = [
     "MOST_COLUMNS",
     "PREVIEW",
     "REPORT",
+    "bar",
     "chart_part",
     "fold",
     "heat_map",
@@ -66,9 +67,9 @@ CHECKED_HERE = tag(
 """Where a page says what its own proof proves."""
 
 
-def section(title: str, *parts: Any, **attributes: Any) -> Html:
+def section(title: str, *parts: Any) -> Html:
     """Return a section with a heading."""
-    return tag("section", tag("h3", title), *parts, **attributes)
+    return tag("section", tag("h3", title), *parts)
 
 
 def fold(summary: Any, *parts: Any) -> Html:
@@ -98,14 +99,17 @@ def table(
         row if isinstance(row, Html) else tag("tr", *(_cell(part, i, names) for i, part in enumerate(row)))
         for row in rows
     ]
-    head, held = tag("thead", first), tag("tbody", body)
-    shown = tag("table", head, held, class_=class_ or None, aria_label=caption)
+    shown = tag("table", tag("thead", first), tag("tbody", body), class_=class_ or None, aria_label=caption)
     scrolls = tag("div", shown, class_="scroll", role="region", aria_label=caption, tabindex=0)
     box = tag("input", type="search", class_="find", autocomplete="off")
-    found = (
-        tag("p", tag("label", search, " ", box), class_="search", hidden=True) if search and len(body) > _MANY else None
-    )
-    return join(tag("p", caption, class_="caption", aria_hidden="true") if titled else None, found, scrolls)
+    found = tag("p", tag("label", search, " ", box), class_="search", hidden=True)
+    above = tag("p", caption, class_="caption", aria_hidden="true") if titled else None
+    return join(above, found if search and len(body) > _MANY else None, scrolls)
+
+
+def bar(*marks: Html) -> Html:
+    """Return the picture of a bar that is as wide as its cell, 100, and 20 high; the numbers stand beside it."""
+    return tag("svg", *marks, viewBox="0 0 100 20", preserveAspectRatio="none", aria_hidden="true")
 
 
 def _head(part: Any, i: int, names: int) -> Html:
@@ -171,7 +175,7 @@ _LEVELS = 10
 _MOST_TOLD = 12
 
 
-def chart_part(chart: Grid | Tabled) -> Html:
+def chart_part(chart: Tabled) -> Html:
     """Return a chart, or a table, as a part of a page: probabilities have colours, other numbers stand in a table.
 
     Between a least and a most the colour is that of the most, so that white is impossible.
@@ -191,7 +195,7 @@ def chart_part(chart: Grid | Tabled) -> Html:
             names = [line.name for line in chart.lines]
             return heat_map(chart.places, names, most, chart.caption, corner=chart.head, most=1.0)
         case _:
-            grid = part_shown(grid_of(chart), _MOST_LISTED)
+            grid = part_shown(chart.grid, _MOST_LISTED)
             return table(grid.columns, [list(map(in_short, row)) for row in grid.rows], grid.caption, names=grid.heads)
 
 

@@ -36,7 +36,7 @@ from pufferfish.cli.project import from_project
 from pufferfish.cli.release import accuracy_of_all, fewest_records, print_group_errors
 from pufferfish.compare.comparison import Comparison, report_together
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
-from pufferfish.compare.picture import draw_noise
+from pufferfish.compare.noise import draw_noise
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import read_model

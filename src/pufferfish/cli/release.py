@@ -755,9 +755,9 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
         told = [[x if isinstance(x, str) else number(x) for x in row.values()] for row in quantiles]
         _print_rows(list(quantiles[0]), told, 4, release.groups.by, options.csv)
     else:
-        told = list(text.rows_of_groups(release, release.groups))
-        _print_rows(text.heads_of_groups(release, release.groups), told, 3, release.groups.by, options.csv)
-        for title, heads, rows in text.totals_of_groups(release, release.groups):
+        heads = text.heads_of(release)
+        _print_rows(heads, list(text.rows_of(release)), 3, release.groups.by, options.csv)
+        for title, heads, rows in text.totals_of_groups(release):
             click.echo(printable(f"{title}:"))
             print_table(heads, rows[:_MOST_ROWS], names=len(heads) - 3)
     shown = release.groups is None or not release.quantiles  # else values are not shown: quantiles follow from them
@@ -782,7 +782,7 @@ def _print_values(release: Release) -> None:
         click.echo(line)
     kind, states, write = release.query.kind, release.theta.states, release.writer()
     if kind not in Transitions.kinds:
-        print_table((kind, "value", "± 95%"), text.lines_of(release))
+        print_table(text.heads_of(release), text.rows_of(release))
         return
     values = iter(release.values)
     rows = [(state, *(write(value, 1) for value in islice(values, len(states)))) for state in states]

@@ -31,16 +31,14 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     ----------
     rows : tuple of ComparisonRow
         One per mechanism.
-    title : str
-        What was compared, in words.
-    measure : str
-        What the query's answers are numbers of.
+    title, measure : str
+        What was compared, and what the query's answers are numbers of, in words.
     by_epsilon : bool, default False
         Whether an accuracy was asked for, and rows differ by their epsilon.
     bound_seconds : float, default 0
         Time to find the lower bound of the noise, which no row counts.
-    contest : optional
-        What the mechanisms are asked again by, for a report.
+    contest : Contest, optional
+        What the mechanisms are asked again by; None in a comparison made by hand.
     """
 
     rows: tuple[ComparisonRow, ...]

@@ -126,14 +126,10 @@ class Contest:
 
     def at_accuracy(self, accuracy: float, alpha: float | None = None) -> Comparison:
         """Return the least ε with which each mechanism is as accurate as asked."""
-        rows: list[ComparisonRow] = []
-        for i, kind in enumerate(self._kinds):
-            with self._working(i, f"for an accuracy of {accuracy:g}"):
-                for noise in self._noises(kind):
-                    rows += self._rows(kind, noise, accuracy=accuracy, alpha=alpha)
+        rows = self._all_rows({}, f"for an accuracy of {accuracy:g}", accuracy=accuracy, alpha=alpha)
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._asked} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
-        ordered = _in_order([*rows, *self._left_out], None, lambda row: row.epsilon or 0.0)
+        ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
 
     def calibration(self, row: ComparisonRow) -> Calibration:
@@ -161,21 +157,22 @@ class Contest:
 
     def _followed(self, made: Calibration) -> list[NoiseCurve]:
         points, curves = points_around(made.epsilon), list[NoiseCurve]()
+        few = points[::FEW]
         laws = [(i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism)]
         for _, kind in laws:  # all are made first: the others hear the laws that the last one goes through
             with suppress(NotApplicableError):
                 self._mechanism(kind)
         for i, kind in reversed(laws):
             if kind.name != made.mechanism:
-                with self._working(i, f"at {len(points[::FEW])} ε"):
-                    self._law_scales(kind, points[::FEW])
+                with self._working(i, f"at {len(few)} ε"):
+                    self._law_scales(kind, few)
         for i, kind in enumerate(self._kinds):
             made_it = kind.name == made.mechanism
             if not made_it or made.strategy is not None:
-                with self._working(i, f"at {len(points[::FEW])} ε"):
-                    curves.append(self._curve(kind, points[::FEW], self._start(kind, made.epsilon, points)))
+                with self._working(i, f"at {len(few)} ε"):
+                    curves.append(self._curve(kind, few, self._start(kind, made.epsilon, points)))
             if made_it:
-                epsilons = points[::FEW] if self._takes_long(kind) else points
+                epsilons = few if self._takes_long(kind) else points
                 with self._working(i, f"at {len(epsilons)} ε"):
                     curves.append(self._curve(kind, epsilons, made))
         return [curve for curve in curves if any(scale is not None for scale in curve.scales)]
@@ -237,14 +234,7 @@ class Contest:
 
     def _at(self, epsilon: float, known: Mapping[str, float | None], *, bounded: bool = True) -> Comparison:
         """Return the noise of every mechanism, of some by their scales that are known."""
-        rows = [*self._left_out]
-        for i, kind in enumerate(self._kinds):
-            if kind.name in known:
-                rows.append(self._drawn(kind, known[kind.name]))
-                continue
-            with self._working(i, f"at ε = {at_most(epsilon)}"):
-                for noise in self._noises(kind):
-                    rows += self._rows(kind, noise, epsilon=epsilon)
+        rows = self._all_rows(known, f"at ε = {at_most(epsilon)}", epsilon=epsilon)
         start = time.perf_counter()
         keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
         near = self._protection is not None and self._protection.only_near  # the bound is of any two values
@@ -255,9 +245,18 @@ class Contest:
         ordered = _in_order(rows, lower, lambda row: (row.expected_l1_error if self._shapes else row.scale) or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
 
-    def _noises(self, kind: type[Mechanism]) -> tuple[Shape, ...]:
-        """Return the shapes of noise that a mechanism is asked for."""
-        return ("equal", "best") if self._shapes and kind.composes else ("equal",)
+    def _all_rows(self, known: Mapping[str, float | None], on_what: str, **asked: Any) -> list[ComparisonRow]:
+        """Return the rows of all mechanisms, in every shape of noise that each is asked for."""
+        rows = [*self._left_out]
+        for i, kind in enumerate(self._kinds):
+            if kind.name in known:
+                rows.append(self._drawn(kind, known[kind.name]))
+                continue
+            shapes: tuple[Shape, ...] = ("equal", "best") if self._shapes and kind.composes else ("equal",)
+            with self._working(i, on_what):
+                for noise in shapes:
+                    rows += self._rows(kind, noise, **asked)
+        return rows
 
     def _rows(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> list[ComparisonRow]:
         """Return the row of a mechanism's noise, or why it does not apply; none of a shape that is no better."""

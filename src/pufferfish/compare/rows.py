@@ -130,18 +130,10 @@ def by_reason(rows: Iterable[ComparisonRow]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseCurve(ReadOnly):
-    """The noise of one mechanism at several ε, in units of the query; None where none is known.
+    """The noise of one mechanism at several ε, from the least to the largest, in units of the query.
 
-    Parameters
-    ----------
-    mechanism, title, noise
-        As for :class:`ComparisonRow`.
-    epsilons : tuple of float
-        Where it is known, from the least to the largest.
-    scales : tuple of float or None
-        At each ε a Laplace scale that is proved to be enough; with noise of the best shape the largest of its scales.
-    errors : tuple of int or None
-        What the error of one output exceeds with a probability of at most 5%, at each ε.
+    ``scales`` are Laplace scales that are proved to be enough, with noise of the best shape the largest of its scales;
+    ``errors`` are what the error of one output exceeds with a probability of at most 5%. None where none is known.
     """
 
     mechanism: str

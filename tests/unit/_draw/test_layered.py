@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from pufferfish._draw.layers import GAP, LANE, Layout, layered
+from pufferfish._draw.network import GAP, LANE, Layout, layered
 
 HEIGHT = 0.4
 

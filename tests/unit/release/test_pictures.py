@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import pufferfish as pf
 from pufferfish._draw.figure import new_figure, titled
 from pufferfish.cli import main
-from pufferfish.compare.picture import draw_noise
+from pufferfish.compare.noise import draw_noise
 from pufferfish.compare.rows import ComparisonRow
 from pufferfish.release.show.values import values_part
 

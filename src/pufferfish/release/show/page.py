@@ -9,8 +9,8 @@ import hashlib
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from pufferfish._base.view import Html, join, tag
 from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.chart import Lines
-from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, slider, table
+from pufferfish._draw.page import CHECKED_HERE, REPORT, bar, fold, page, slider, table
 from pufferfish.compare.contest import noise_at_each
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
@@ -44,14 +44,13 @@ from pufferfish.release.record import (
     any_release_in,
     calibration_again,
     function_of_user,
+    read_table,
 )
 from pufferfish.release.show.values import (
-    Look,
+    Cover,
     Numbers,
     csv_link,
     each_part,
-    frame_of_subjects,
-    measure_in_words,
     measured_part,
     notes_of,
     values_part,
@@ -76,19 +75,6 @@ _EVERY = 2
 _MOST_PAIRS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cover:
-    """What an office says of a page, and how its values are named."""
-
-    title: str | None = None
-    office: str | None = None
-    period: str | None = None
-    contact: str | None = None
-    note: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    words: Words = field(default_factory=Words)
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A release, the file it came from and its SHA-256, the table of a release for each subject, and a proof.
@@ -106,6 +92,16 @@ class Source:
     def name(self) -> str:
         """How the file is called on the page: without its folder."""
         return "release.json" if self.path is None else self.path.name
+
+    @property
+    def table(self) -> Path | None:
+        """The table of a release for each subject: as it was named, or beside the release if it is there."""
+        record = self.release
+        described = None if isinstance(record, MeasurementFields) or record.subjects is None else record.subjects.table
+        if self.values is not None or self.path is None or described is None:
+            return self.values
+        beside = self.path.parent / described.name
+        return beside if beside.is_file() else None
 
     @property
     def called(self) -> str:
@@ -184,14 +180,13 @@ def report_page(
     _check_together(sources)
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
-    cover = cover or Cover()
-    look = Look(say=cover.words, labels=cover.labels, suppress=suppress)
+    cover = look = replace(cover or Cover(), suppress=suppress)
     say = look.say
     patience = Patience(math.inf if verified or any(source.proof for source in sources) else _PATIENCE)
     shown: list[_Shown] = []
     for source in sources:
         shown += [_shown(source, shown, len(sources), look, ledger, patience)]
-    slider, data = (None, None) if brief else _slider_part(shown, say, patience)
+    other_noise, data = (None, None) if brief else _slider_part(shown, say, patience)
     title = cover.title or (shown[0].title if len(shown) == 1 else say("title"))
     cards = {"office": cover.office, "period": cover.period, "contact": cover.contact}
     facts = [tag("span", tag("strong", say(key)), " ", text) for key, text in cards.items() if text]
@@ -206,7 +201,7 @@ def report_page(
             _promise_part(shown, say),
             _theta_parts(shown, say),
             _budget_part(shown, say, ledger),
-            slider,
+            other_noise,
             _how_part(shown, say, ledger_name),
         ),
         tag("footer", say("footer"), class_="soft"),
@@ -219,10 +214,10 @@ def report_page(
 
 def _check_together(sources: Sequence[Source]) -> None:
     """Refuse releases that no history of a ledger has together, and one that is given twice."""
-    names = [
-        f"release {i}" if source.path is None else display_path(source.path) for i, source in enumerate(sources, 1)
+    named = [
+        (f"release {i}" if source.path is None else source.called, source.release)
+        for i, source in enumerate(sources, 1)
     ]
-    named = [(name, source.release) for name, source in zip(names, sources, strict=True)]
     check_named_once(named)
     together = one_history(named)
     if together.holds is False:
@@ -233,7 +228,7 @@ def _check_together(sources: Sequence[Source]) -> None:
 
 
 def _shown(
-    source: Source, earlier: Sequence[_Shown], many: int, look: Look, ledger: Ledger | None, patience: Patience
+    source: Source, earlier: Sequence[_Shown], many: int, look: Cover, ledger: Ledger | None, patience: Patience
 ) -> _Shown:
     """Verify a release, and return what the page needs of it; a Θ that an earlier one has is not made again."""
     i = len(earlier)
@@ -250,7 +245,7 @@ def _shown(
     return _Shown(source, i + 1, title if many == 1 else f"{i + 1}. {title}", findings, proved, theta, calibration)
 
 
-def _title(record: AnyRelease, look: Look) -> str:
+def _title(record: AnyRelease, look: Cover) -> str:
     """Return the heading of a release."""
     if isinstance(record, MeasurementFields):
         return f"{record.measurement}, ε = {at_most(record.epsilon)}"
@@ -266,10 +261,6 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
     record = source.release
     if isinstance(record, MeasurementFields):
         return None, _measurement_verified(source, record, ledger, patience)
-    values, described = source.values, None if record.subjects is None else record.subjects.table
-    if values is None and source.path is not None and described is not None:
-        beside = source.path.parent / described.name
-        values = beside if beside.is_file() else None
     if source.proof is not None and record.theta.kind == BayesianNetwork.kind:
         raise RecordError(
             f"{source.called} is of a table of a network, which the checker in a page does not cover: leave the "
@@ -278,7 +269,7 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
     certificate = None if source.proof is None else Certificate(source.proof[1], None, 0.0)
     try:
         with patience.working():
-            found = verify(record, ledger=ledger, values=values, certificate=certificate)
+            found = verify(record, ledger=ledger, values=source.table, certificate=certificate)
         findings, proved = found.findings, found.proved
     except TookTooLong:
         try:
@@ -286,14 +277,14 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
         except RecordError as error:
             raise RecordError(f"{source.called} does not hold, and no report is made of it: {error}") from error
         findings, proved = [*ledger_findings(record, ledger)], False
-        if described is not None:
-            findings += values_findings(record, described, values, None)
+        if record.subjects is not None and record.subjects.table is not None:
+            findings += values_findings(record, record.subjects.table, source.table, None)
     if wrong := Verification("", findings).wrong:
         first = min(wrong, key=lambda part: part.absent)
         why = f"is not in this {first.what}" if first.absent else "does not hold"
         raise RecordError(
-            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify says "
-            "all"
+            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify "
+            "says all"
         )
     return findings, proved
 
@@ -355,35 +346,24 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
 
     def card(each: _Shown) -> tuple[str, str, str, str, bool]:
         record = each.record
-        secrets = None if isinstance(record, MeasurementFields) else record.mechanism.secrets
-        pairs = [f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS]]
-        named = (
-            f"{say('pairs')} {'; '.join(pairs)}{'; …' if len(secrets or ()) > _MOST_PAIRS else '.'}" if pairs else ""
-        )
-        odds = say(
-            "odds",
-            two=say.of(alternatives_of(secrets, record.protection)),
-            factor=say.of(change_of_odds(record.epsilon)),
-        )
-        if isinstance(record, ReleaseFields) and record.delta:  # what is exact says δ, and few words cannot
-            odds = f"{say('delta', delta=f'{record.delta:g}')} {say.of(record.promise)}"
+        secrets = None if each.query is None else each.query.mechanism.secrets
+        pairs = "; ".join(f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS])
+        named = f"{say('pairs')} {pairs}{'; …' if len(secrets or ()) > _MOST_PAIRS else '.'}" if pairs else ""
+        two, factor = say.of(alternatives_of(secrets, record.protection)), say.of(change_of_odds(record.epsilon))
+        odds = say("odds", two=two, factor=factor)
+        if each.query is not None and each.query.delta:  # what is exact says δ, and few words cannot
+            odds = f"{say('delta', delta=f'{each.query.delta:g}')} {say.of(record.promise)}"
         fitted = each.query is not None and FITTED_HERE in each.query.warnings
         return say.of(_hides(record)), at_most(record.epsilon), odds, named, fitted
 
     cards: list[Html] = []
     for (hides, epsilon, odds, named, fitted), who in _alike(shown, card):
+        whole = [f"{say('hides')} ", tag("strong", hides), f", {say('hides_more', epsilon=epsilon)}."]
         cards += [
             tag(
                 "div",
                 tag("p", tag("strong", say("void"))) if fitted else None,
-                tag(
-                    "p",
-                    _whose(who, shown, say),
-                    f"{say('hides')} ",
-                    tag("strong", hides),
-                    f", {say('hides_more', epsilon=epsilon)}.",
-                    class_="lead",
-                ),
+                tag("p", _whose(who, shown, say), whole, class_="lead"),
                 tag("p", named) if named else None,
                 tag("p", odds),
                 class_="card warn" if fitted else "card",
@@ -392,7 +372,7 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
     return tag("section", tag("h2", say("hidden")), cards)
 
 
-def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
+def _release_part(each: _Shown, look: Cover, ledger: Ledger | None) -> Html:
     """Return the answers of one release."""
     record, source, say = each.record, each.source, look.say
     warnings: list[str] = []
@@ -409,7 +389,7 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
         if record.subjects is None:
             content, link = values_part(record, look), csv_link(record, look, source.name)
         else:
-            frame = frame_of_subjects(record, None if source.path is None else source.path.parent, source.values)
+            frame = None if source.table is None else read_table(record, source.table)
             content = each_part(record, frame, look)
             link = None if frame is None else csv_link(record, look, source.name, frame)
     if ledger is not None and record.ledger is None:
@@ -451,34 +431,26 @@ def _made(record: AnyRelease, say: Words, size: str, title: str, *, column: str 
 def _promise_part(shown: Sequence[_Shown], say: Words) -> Html:
     """Return what is told of every unit, what is not promised, and what is assumed."""
 
-    def sentences(of: Callable[[AnyRelease], Iterable[str]]) -> Iterator[Html]:
-        kept = {text: None for each in shown for text in of(each.record)}
-        for text in kept:
-            who = [each for each in shown if text in of(each.record)]
-            yield tag("li", _whose(who, shown, say), say.of(text))
+    def sentences(of: Callable[[AnyRelease], Iterable[str]]) -> Html:
+        said = [list(of(each.record)) for each in shown]
+        items: list[Html] = []
+        for text in dict.fromkeys(text for texts in said for text in texts):
+            who = [each for each, texts in zip(shown, said, strict=True) if text in texts]
+            items += [tag("li", _whose(who, shown, say), say.of(text))]
+        return tag("ul", items, class_="sentences")
 
     together = [text for each in shown for text in each.record.not_promised if text.startswith(TOGETHER)]
-    exact = [
-        tag("p", _whose(who, shown, say), say.of(text)) for text, who in _alike(shown, lambda each: each.record.promise)
-    ]
+    promises = _alike(shown, lambda each: each.record.promise)
     return tag(
         "section",
         tag("h2", say("promised")),
         _units_table(shown, say),
         *(tag("p", say.of(text), class_="card") for text in (together if len(shown) == 1 else ())),
         tag("h3", say("not_promised")),
-        tag(
-            "ul",
-            sentences(lambda record: [text for text in record.not_promised if text not in together]),
-            class_="sentences",
-        ),
+        sentences(lambda record: [text for text in record.not_promised if text not in together]),
         tag("h3", say("assumed")),
-        tag(
-            "ul",
-            sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
-            class_="sentences",
-        ),
-        fold(say("exact"), exact),
+        sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
+        fold(say("exact"), [tag("p", _whose(who, shown, say), say.of(text)) for text, who in promises]),
     )
 
 
@@ -537,18 +509,15 @@ def _why(each: _Shown) -> Html | None:
 def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
     """Return Θ with its origin and its check; its numbers, and which record decides the noise, are folded."""
     parts: list[Html] = []
-    for (theta, _), who in _alike(shown, lambda each: (each.record.theta, _law(each.record))):
-        first = who[0].theta
-        name = _whose(who, shown, say)
-        parts += [tag("p", name, say.of(_law(who[0].record)))]
-        if first is None:
+    for (theta, law), who in _alike(shown, lambda each: (each.record.theta, _law(each.record))):
+        first, name = who[0], _whose(who, shown, say)
+        parts += [tag("p", name, say.of(law))]
+        if first.theta is None:
             parts += [tag("p", say("function", kind=theta.kind))]
         else:
-            query = who[0].query
-            decides = 0 if query is None else query.mechanism.witness.theta
-            parts += [
-                fold(join(name, say("theta_more")), theta_part(first, decides=decides, calibration=who[0].calibration))
-            ]
+            decides = 0 if first.query is None else first.query.mechanism.witness.theta
+            numbers = theta_part(first.theta, decides=decides, calibration=first.calibration)
+            parts += [fold(join(name, say("theta_more")), numbers)]
     reasons = [tag("div", _whose(who, shown, say), why) for why, who in _alike(shown, _why) if why is not None]
     return tag("section", tag("h2", say("theta")), parts, fold(say("witness"), reasons) if reasons else None)
 
@@ -573,8 +542,8 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
         warning = tag("strong", say("warning"))
         lines += [tag("p", warning, " ", _link(each, each.title), f": {say('apart')}.") for each in apart]
         rows = [_entry_row(entry, here.get(entry.number), ledger.budget, say) for entry in ledger.entries]
-    bar = tag("th", "", scope="col", class_="bar")
-    heads = [say("number"), say("release"), say("alone"), bar, say("leaks_together")]
+    empty = tag("th", "", scope="col", class_="bar")
+    heads = [say("number"), say("release"), say("alone"), empty, say("leaks_together")]
     history = table(heads, rows, say("ledger_of"), names=2, class_="values ledger") if rows else None
     return tag("section", tag("h2", say("budget")), lines, history)
 
@@ -589,21 +558,14 @@ def _link(each: _Shown, text: str) -> Html:
 
 
 def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, budget: float, *, own: bool) -> Html:
-    share = min(1.0, spent / budget)
-    bar = tag(
-        "svg",
-        tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
-        tag("path", d="M100 0V20"),
-        viewBox="0 0 100 20",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
+    share = round(100 * min(1.0, spent / budget), 2)
+    drawn = bar(tag("rect", x=0, y=4, width=share, height=12), tag("path", d="M100 0V20"))
     return tag(
         "tr",
         tag("th", number_, scope="row"),
         tag("td", what, class_="what"),
         tag("td", "" if epsilon is None else at_most(epsilon), class_="n"),
-        tag("td", bar, class_="bar"),
+        tag("td", drawn, class_="bar"),
         tag("td", f"{at_most(spent)} / {number(budget, 6)}", class_="n"),
         class_="own" if own else None,
     )
@@ -732,18 +694,13 @@ def _verify_command(each: _Shown) -> str:
 
 
 def sentences_of(sources: Sequence[Source]) -> list[str]:
-    """Return what a page about releases says beside its words: sentences of records, and what stands in folds."""
-    found: list[str] = []
-    for record in (source.release for source in sources):
-        found += [_hides(record), record.promise, *record.not_promised, *record.assumptions, _law(record)]
-        if isinstance(record, ReleaseFields):
-            secrets = record.mechanism.secrets
-            found += [alternatives_of(secrets, record.protection), record.query.description, *record.warnings]
-            found += [text for promise in record.promises for text in (promise.unit, promise.holds)]
-            found += [measure_in_words(record), record.query.kind.capitalize(), change_of_odds(record.epsilon)]
-            chart = _chart_of(record)
-            found += [] if chart is None else [getattr(chart, name) for name in _SAID]
-    if sources:
-        cover = Cover(words=Marked(), labels=MarkedLabels())
-        found += unmarked(report_page(sources, cover=cover).decode())
-    return list(dict.fromkeys(found))
+    """Return what pages about releases say beside their words: sentences of records, and what stands in folds.
+
+    Each has a page of its own: some sentences are left out where several are together.
+    """
+    found: dict[str, None] = {}
+    for source in sources:
+        words = Marked()
+        made = report_page([source], cover=Cover(words=words, labels=MarkedLabels())).decode()
+        found |= words.said | dict.fromkeys(unmarked(made))
+    return list(found)

@@ -14,10 +14,10 @@ from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.promises import promise_chart, promise_grid, promise_picture
 from pufferfish.mechanisms.words import TOGETHER, check_in_words, hidden_in_words
 from pufferfish.queries import KINDS, measure_of
-from pufferfish.release.facts import GroupsRecord, LedgerRecord
+from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows
-from pufferfish.release.show.values import joint_error, marked, weak_lines, weak_values
+from pufferfish.release.show.values import are_shares, joint_error, marked, weak_lines, weak_values
 from pufferfish.release.sums import totals_of, wider_groupings
 
 __all__ = [
@@ -25,10 +25,9 @@ __all__ = [
     "described",
     "division",
     "heading",
-    "heads_of_groups",
+    "heads_of",
     "hides_line",
     "impossible_lines",
-    "lines_of",
     "lines_of_each",
     "measurement_view",
     "noise_line",
@@ -39,7 +38,7 @@ __all__ = [
     "read_line",
     "record_named",
     "release_view",
-    "rows_of_groups",
+    "rows_of",
     "size_line",
     "summary",
     "totals_of_groups",
@@ -95,14 +94,10 @@ def summary(record: ReleaseFields, most: int = 60) -> str:
 
 def _table_lines(record: ReleaseFields, most: int) -> list[str]:
     """Return the values in columns, under their headings, and totals of groups; at most so many of each."""
-    groups = record.groups
-    if groups is None:
-        lines = _in_columns([record.query.kind, "value", "± 95%"], islice(lines_of(record), most), numbers=2)
-    else:
-        lines = _in_columns(heads_of_groups(record, groups), islice(rows_of_groups(record, groups), most))
+    lines = _in_columns(heads_of(record), islice(rows_of(record), most), 2 if record.groups is None else 3)
     left = len(record.values) - most
     lines += [f"… and {left:,} more in the record"] if left > 0 else []
-    for title, heads, rows in [] if groups is None else totals_of_groups(record, groups):
+    for title, heads, rows in totals_of_groups(record):
         lines += [f"{printable(title)}:", *_in_columns(heads, rows[:most])]
     return lines
 
@@ -113,49 +108,43 @@ def _in_columns(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: in
     return in_columns(texts, [i >= len(heads) - numbers for i in range(len(heads))])
 
 
-def heads_of_groups(record: ReleaseFields, groups: GroupsRecord) -> list[str]:
-    """Return the headings of :func:`rows_of_groups`: the last three are of numbers."""
+def heads_of(record: ReleaseFields) -> list[str]:
+    """Return the headings of :func:`rows_of`: the last two are of numbers, with groups the last three."""
     kind, one_output = record.query.kind, len(record.query.labels) == 1
-    return [*groups.by, *([] if one_output else [kind]), "records", kind if one_output else "value", "± 95%"]
+    if record.groups is None:
+        return [kind, "value", "± 95%"]
+    return [*record.groups.by, *([] if one_output else [kind]), "records", kind if one_output else "value", "± 95%"]
 
 
-def rows_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[list[str]]:
-    """Yield the group of each value, its output where there are several, the group's records, the value, its error."""
-    labels, values, weak = record.query.labels, iter(record.values), iter(weak_values(record).ravel().tolist())
-    divisors, errors, write = groups.divided_by or [1] * len(groups.cells), record.accuracies(0.05), record.writer()
-    for cell, records, divisor, cell_errors in zip(groups.cells, groups.records, divisors, errors, strict=True):
-        for label, error in zip(labels, cell_errors.tolist(), strict=True):
-            output = [label] if len(labels) > 1 else []
-            value = marked(write(next(values), divisor), next(weak))
-            yield [*cell, *output, f"{records:,}", value, write(error, divisor)]
+def rows_of(record: ReleaseFields) -> Iterator[list[str]]:
+    """Yield of each value its group and the output where there are several, the group's records, value, and error."""
+    groups, labels, write = record.groups, record.query.labels, record.writer()
+    cells: Iterable[tuple[Sequence[str], list[str], float]] = [((), [], 1)]
+    if groups is not None:
+        sizes = ([f"{records:,}"] for records in groups.records)
+        cells = zip(groups.cells, sizes, groups.divided_by or [1] * len(groups.cells), strict=True)
+    errors, weak = record.accuracies(0.05).ravel().tolist(), weak_values(record).ravel().tolist()
+    numbers = zip(record.values, errors, weak, strict=True)
+    for cell, records, divisor in cells:
+        for label, (value, error, faint) in zip(labels, numbers, strict=False):
+            output = [label] if groups is None or len(labels) > 1 else []
+            yield [*cell, *output, *records, marked(write(value, divisor), faint), write(error, divisor)]
 
 
-def totals_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+def totals_of_groups(record: ReleaseFields) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     """Yield the totals of wider groups: what they are of, headings, and rows to as many digits as their noise leaves.
 
     Quantiles have none.
     """
-    for names in [] if record.quantiles else wider_groupings(groups):
+    for names in [] if record.quantiles or record.groups is None else wider_groupings(record.groups):
         rows = list[list[str]]()
         for total in totals_of(record, names):
             scale = total.error_95 / math.log(20)  # of one variable with such an error
-            numbers = [
-                to_the_noise(x, scale, whole=record.whole) if scale else number(x)
-                for x in (total.value, total.error_95)
-            ]
-            value = marked(numbers[0], abs(total.value) <= total.error_95)
-            rows.append([*total.cell, total.output, f"{total.records:,}", value, numbers[1]])
+            numbers = [total.value, total.error_95]
+            value, error = (to_the_noise(x, scale, whole=record.whole) if scale else number(x) for x in numbers)
+            value = marked(value, abs(total.value) <= total.error_95)
+            rows.append([*total.cell, total.output, f"{total.records:,}", value, error])
         yield f"totals of {', '.join(names)}", [*names, "output", "records", "value", "± 95%"], rows
-
-
-def lines_of(record: ReleaseFields) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of each value, the value, and its error, where there are no groups."""
-    write = record.writer()
-    weak = weak_values(record).tolist()
-    for label, value, error, faint in zip(
-        record.query.labels, record.values, record.accuracies(0.05), weak, strict=True
-    ):
-        yield label, marked(write(value, 1), faint), write(float(error), 1)
 
 
 def noise_line(record: ReleaseFields) -> str:
@@ -192,12 +181,10 @@ def impossible_lines(record: ReleaseFields, values: Sequence[float] | None = Non
     measure = measure_of(record.query.kind)
     if record.postprocessing is not None or record.query.kind not in KINDS or measure in ("sum", "mean"):
         return []
-    below = min(values) < 0
-    above = measure.startswith("share") and max(values) > 1
-    if not (below or above):
-        return []
-    which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
-    return [f"noise made some values {which}; a release with --valid has the nearest possible values (no privacy cost)"]
+    below, above = min(values) < 0, are_shares(record) and max(values) > 1
+    which = " and ".join(["below 0"] * below + ["above 1"] * above)
+    possible = "a release with --valid has the nearest possible values (no privacy cost)"
+    return [f"noise made some values {which}; {possible}"] if which else []
 
 
 def size_line(record: ReleaseFields, data: Sequences | Rows) -> str:
@@ -257,24 +244,19 @@ def _outputs(record: ReleaseFields) -> int:
 def lines_of_each(record: ReleaseFields) -> list[str]:
     """Return what is said of a release for each subject before its promise."""
     query, noise = record.query, record.noise
-    share = division(record)
-    subjects = counted(record.data.subjects, "subject")
+    share, subjects = division(record), counted(record.data.subjects, "subject")
     return [
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
         f"{record.mechanism.title}, ε = {at_most(record.epsilon)}: discrete Laplace noise of scale "
-        f"{noise.scale:.6g}{share}; "
-        f"with 95% probability each value is within {record.accuracy_95.each:.6g}{share}",
+        f"{noise.scale:.6g}{share}; with 95% probability each value is within {record.accuracy_95.each:.6g}{share}",
     ]
 
 
 def _closing_lines(record: ReleaseFields) -> list[str]:
     """Return what is said of every release."""
-    lines: list[str] = []
-    if record.ledger is not None:
-        lines += [f"ledger: {_place_in_ledger(record.ledger)}"]
-    lines += without_ledger(record)
-    lines += postprocessing_lines(record)
-    return [*map(printable, lines), printable(promise_line(record))]
+    booked = [] if record.ledger is None else [f"ledger: {_place_in_ledger(record.ledger)}"]
+    lines = [*booked, *without_ledger(record), *postprocessing_lines(record), promise_line(record)]
+    return list(map(printable, lines))
 
 
 def promise_line(record: ReleaseFields) -> str:
@@ -338,7 +320,7 @@ def release_view(record: ReleaseFields) -> View:
     facts = {
         "hides": record.hides,
         "query": record.query.description,
-        "noise": noise_line(record) if each is None else _noise_of_each(record),
+        "noise": noise_line(record) if each is None else lines_of_each(record)[1],
         "all values together": _together(record),
         "class Θ": f"{record.theta.kind}; {record.theta.origin}; {check_in_words(record.checked)}",
         "table": None if table is None else f"{table.name}, {counted(table.rows, 'row')}",
@@ -356,12 +338,10 @@ def release_view(record: ReleaseFields) -> View:
         caption = "Quantiles; all are between the two ends with 95% probability"
         heads = [*list(rows[0])[:-2], "from", "to"]
         grids = [Grid(caption, heads, [[*map(_plain, row.values())] for row in rows]), *grids]
-    if groups is not None:
-        totals = totals_of_groups(record, groups)
-        grids[1:1] = [
-            Grid(title[:1].upper() + title[1:], heads, rows[:MOST_ROWS], heads=len(heads) - 3, long=len(rows))
-            for title, heads, rows in totals
-        ]
+    grids[1:1] = [
+        Grid(title[:1].upper() + title[1:], heads, rows[:MOST_ROWS], heads=len(heads) - 3, long=len(rows))
+        for title, heads, rows in totals_of_groups(record)
+    ]
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     return View(heading(f"Release: {record.query.kind}{size}", record), facts, grids, _notes(record), pictures)
 
@@ -374,26 +354,13 @@ def heading(what: str, record: ReleaseFields | MeasurementFields) -> str:
     return f"{what}, hiding {unit}, at ε = {at_most(record.epsilon)}"
 
 
-def _noise_of_each(record: ReleaseFields) -> str:
-    """Say which noise each subject's values have, and how far off they are."""
-    share = division(record)
-    return (
-        f"{record.mechanism.title}, discrete Laplace of scale {record.noise.scale:.6g}{share}; each value is within "
-        f"{record.accuracy_95.each:.6g}{share} with 95% probability"
-    )
-
-
 def _values_grid(record: ReleaseFields) -> Grid:
     """Return the values with their errors, and say which values the errors are of."""
-    groups = record.groups
-    if groups is None:
-        heads, lines = ["output", "value", "± 95%"], (list(line) for line in lines_of(record))
-    else:
-        heads, lines = heads_of_groups(record, groups), rows_of_groups(record, groups)
-    names = 1 if groups is None else len(heads) - 3  # the last three are numbers
+    heads = heads_of(record)
+    heads, names = (["output", *heads[1:]], 1) if record.groups is None else (heads, len(heads) - 3)
     which = "each" if record.postprocessing is None else "each noisy value, before the post-processing,"
     caption = f"Released values; ± 95%: {which} is within this of the exact one with 95% probability"
-    return Grid(caption, heads, list(islice(lines, MOST_ROWS)), heads=names, long=len(record.values))
+    return Grid(caption, heads, list(islice(rows_of(record), MOST_ROWS)), heads=names, long=len(record.values))
 
 
 def _together(record: ReleaseFields) -> str | None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,13 +19,13 @@ from numpy.typing import NDArray
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import WEAK, number, with_error
 from pufferfish._draw.lines import MOST_LINES, Band, band_charts, small_multiples
-from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, fold, heat_map, table
+from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, bar, fold, heat_map, table
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
-from pufferfish.queries.words import BinValues, bins_at_middles
+from pufferfish.queries.words import bins_at_middles
 from pufferfish.release.facts import GroupsRecord, decode
-from pufferfish.release.record import MeasurementFields, ReleaseFields, csv_of, frame_of, quantile_rows, read_table
+from pufferfish.release.record import MeasurementFields, ReleaseFields, csv_of, frame_of, quantile_rows
 from pufferfish.release.show.words import Words
 from pufferfish.release.sums import frame_with_totals, totals_of, wider_groupings
 
@@ -34,15 +33,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "Look",
+    "Cover",
     "Numbers",
     "are_shares",
     "csv_link",
     "each_part",
-    "frame_of_subjects",
     "joint_error",
     "marked",
-    "measure_in_words",
     "measured_part",
     "notes_of",
     "values_part",
@@ -110,12 +107,22 @@ _LARGEST_CSV = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """How a page shows values: its words, labels of states and groups, and whether weak values are left out."""
+class Cover:
+    """What an office says of a page, its words, labels of states and groups, and whether weak values are left out."""
 
-    say: Words = field(default_factory=Words)
+    title: str | None = None
+    office: str | None = None
+    period: str | None = None
+    contact: str | None = None
+    note: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    words: Words = field(default_factory=Words)
     suppress: bool = False
+
+    @property
+    def say(self) -> Words:
+        """The words of the page."""
+        return self.words
 
     def name(self, label: str) -> str:
         """Return the label of a state, a group or a column."""
@@ -142,15 +149,15 @@ def _part(by: str) -> str | None:
     return next((part for part in PARTS if by.startswith(f"{part}(")), None)
 
 
-def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
+def values_part(record: ReleaseFields, look: Cover | None = None) -> Html:
     """Return the values of a release as pictures and tables."""
-    look = look or Look()
+    look = look or Cover()
     totals = None if record.groups is None else _totals(record, record.groups, look)
     values = _Values(record, look)
     return join(values.quantiles(), values.weakness(), values.drawn(), totals, _counts_measured(record))
 
 
-def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
+def _totals(record: ReleaseFields, groups: GroupsRecord, look: Cover) -> Html:
     """Return a table of the totals of wider groups, for each level of them; quantiles have none."""
     write, say, parts = Numbers.of(record), look.say, list[Html]()
     for names in [] if record.quantiles else wider_groupings(groups):
@@ -166,7 +173,7 @@ def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
     return join(parts)
 
 
-def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
+def csv_link(record: ReleaseFields, look: Cover, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
     """Return a link that saves the values as a table, which is in the page; None where that is too large."""
     import polars as pl
 
@@ -184,7 +191,7 @@ def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame 
     return link if len(content) < _LARGEST_CSV else None
 
 
-def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
+def _for_people(record: ReleaseFields, look: Cover) -> ReleaseFields:
     """Return a release whose outputs and groups are named as people name them."""
     query, groups = replace(record.query, labels=_renamed(record.query.labels, look)), record.groups
     if groups is not None:
@@ -196,7 +203,7 @@ def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
     return replace(record, query=query, groups=groups)
 
 
-def _renamed(labels: Sequence[str], look: Look) -> list[str]:
+def _renamed(labels: Sequence[str], look: Cover) -> list[str]:
     """Return labels as people name them; two that would have one name are refused."""
     names = [look.name(label) for label in labels]
     if len(set(names)) < len(set(labels)):
@@ -250,7 +257,7 @@ class _Value:
 class _Values:
     """The values of a release as a page shows them: outputs and groups are named as people name them."""
 
-    def __init__(self, record: ReleaseFields, look: Look) -> None:
+    def __init__(self, record: ReleaseFields, look: Cover) -> None:
         self._as_recorded = record.groups
         self.record = record = _for_people(record, look)
         self.look, self.say, self.write, self.labels = look, look.say, Numbers.of(record), record.query.labels
@@ -484,19 +491,14 @@ def _many(rows: Sequence[str], columns: Sequence[str]) -> bool:
     return len(columns) > MOST_COLUMNS or len(rows) > MANY_ROWS
 
 
-def measure_in_words(record: ReleaseFields) -> str:
+def _measure(record: ReleaseFields, look: Cover) -> str:
     """Say what values are numbers of, at the beginning of a sentence."""
     measure = measure_of(record.query.kind)
-    return measure[:1].upper() + measure[1:]
-
-
-def _measure(record: ReleaseFields, look: Look) -> str:
-    """Say the same in the words of a page."""
-    return look.say.of(measure_in_words(record))
+    return look.say.of(measure[:1].upper() + measure[1:])
 
 
 def _bar(v: _Value, least: float, most: float) -> Html:
-    """Return the picture of one value, of the width of its cell; the numbers stand beside it."""
+    """Return the picture of one value."""
     width = (most - least) or 1.0
 
     def at(x: float) -> float:
@@ -504,29 +506,21 @@ def _bar(v: _Value, least: float, most: float) -> Html:
 
     left, right, zero = at(min(v.value, 0.0)), at(max(v.value, 0.0)), at(0.0)
     low, high = at(v.noisy - v.error), at(v.noisy + v.error)
-    return tag(
-        "svg",
+    return bar(
         tag("rect", x=left, y=4, width=round(right - left, 2), height=12),
         tag("path", d=f"M{zero} 0V20", class_="zero"),
         tag("path", d=f"M{low} 10H{high}M{low} 6V14M{high} 6V14"),
-        viewBox="0 0 100 20",
-        preserveAspectRatio="none",
-        aria_hidden="true",
     )
 
 
-def middles_of(record: ReleaseFields) -> BinValues | None:
-    """Return what bins count as in a mean or sum of them, and how far that is off at most; None of all others."""
-    if record.data.base is None or record.calibration.query is None:
-        return None
-    return bins_at_middles(decode(record.calibration.query), record.theta.states, record.data.base.bins)
-
-
-def notes_of(record: ReleaseFields, look: Look) -> list[str]:
+def notes_of(record: ReleaseFields, look: Cover) -> list[str]:
     """Return what is said below the values: their errors together, and post-processing."""
-    outputs, say = len(record.values), look.say
+    outputs, say, base, query = len(record.values), look.say, record.data.base, record.calibration.query
     lines: list[str] = []
-    if (bins := middles_of(record)) is not None:
+    bins = None
+    if base is not None and query is not None:
+        bins = bins_at_middles(decode(query), record.theta.states, base.bins)
+    if bins is not None:
         low, high = bins.clamped or (0.0, 0.0)
         lines += [say("middles", off=number(bins.off), low=number(low), high=number(high))]
     if outputs > 1:
@@ -546,23 +540,16 @@ def _counts_measured(record: ReleaseFields) -> Html | None:
     return fold(f"The noise has the best shape found: {len(record.noise.measurements)} counts got it{where}", shown)
 
 
-def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -> Html:
+def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Cover) -> Html:
     """Return the values of all subjects, from their table where it is at hand: what they are like, and each."""
-    labels, name = (
-        record.query.labels,
-        "" if record.subjects is None or record.subjects.table is None else record.subjects.table.name,
-    )
-    lead = tag(
-        "p",
-        f"{record.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
-        f"value is {_errors_of_subjects(record, frame)}.",
-        class_="lead",
-    )
+    labels, table_file = record.query.labels, None if record.subjects is None else record.subjects.table
+    each = f"Each value is {_errors_of_subjects(record, frame)}."
+    size = f"{record.data.subjects:,} subjects with {counted(len(labels), 'value')} each."
+    lead = tag("p", f"{size} {each}", class_="lead")
     if frame is None:
-        where = join(
-            "The values are in the table ", tag("code", name), ", which was not at hand when this page was made."
-        )
-        return join(lead, tag("p", where, class_="soft") if name else None)
+        ended = ", which was not at hand when this page was made."
+        name = None if table_file is None else tag("code", table_file.name)
+        return join(lead, tag("p", "The values are in the table ", name, ended, class_="soft") if name else None)
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
     heads = [look.say("output"), "least", "5%", "25%", "median", "75%", "95%", "largest"]
     rows: list[list[str]] = []
@@ -573,7 +560,7 @@ def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -
     return join(lead, table(heads, rows, caption), _each_subject(record, frame, look))
 
 
-def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Look) -> Html:
+def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Cover) -> Html:
     """Return a row for each subject, with a search above; the first columns and rows where there are very many."""
     write, labels = Numbers.of(record), record.query.labels[:MOST_COLUMNS]
     most = _MOST_SUBJECTS * len(record.query.labels)
@@ -588,29 +575,20 @@ def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Look) -> H
     return join(shown, tag("p", look.say("rest", n=f"{left * len(labels):,}"), class_="soft") if left > 0 else None)
 
 
-def frame_of_subjects(record: ReleaseFields, folder: Path | None, values: Path | None) -> "pl.DataFrame | None":
-    """Return the table of the values of all subjects, where it is at hand."""
-    described = None if record.subjects is None else record.subjects.table
-    path = values or (None if folder is None or described is None else folder / described.name)
-    return read_table(record, path) if described is not None and path is not None and path.is_file() else None
-
-
 def _errors_of_subjects(record: ReleaseFields, frame: "pl.DataFrame | None") -> str:
     """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
-    error = record.accuracy_95.each
+    error, within = record.accuracy_95.each, "of the exact one with 95% probability"
     if record.cell_that_divides is None:
-        return f"within {number(error)} of the exact one with 95% probability"
+        return f"within {number(error)} {within}"
     if frame is None:
         n = round(record.data.records / record.data.subjects)
         mean = f"a subject with {counted(n, 'record')}, which is the mean"
-        return (
-            f"within {number(error / n, 3)} of the exact one with 95% probability for {mean} (it is {number(error)} "
-            "divided by the subject's number of records)"
-        )
+        divided = f"(it is {number(error)} divided by the subject's number of records)"
+        return f"within {number(error / n, 3)} {within} for {mean} {divided}"
     least, most = (int(n) for n in (frame["records"].min(), frame["records"].max()))  # type: ignore[arg-type]
     low, high = number(error / most, 3), number(error / least, 3)
     if low == high:
-        return f"within {low} of the exact one with 95% probability"
+        return f"within {low} {within}"
     ends = f"from ± {low} for {counted(most, 'record')} to ± {high} for {counted(least, 'record')}"
     return f"near the exact one, with 95% probability {ends} of a subject"
 

@@ -71,15 +71,20 @@ class Words:
         return Html(_TEXT.sub(translated, markup)) if self.sentences else markup
 
 
+@dataclass(frozen=True, slots=True)
 class Marked(Words):
-    """Words that are marked, so that what a page says beside them is found (:func:`unmarked`)."""
+    """Words that are marked, so that what a page says beside them is found (:func:`unmarked`); sentences are kept."""
+
+    said: dict[str, None] = field(default_factory=dict[str, None])
 
     def __call__(self, key: str, **parts: object) -> str:
         """Return some words between marks."""
-        return _MARKS.format(super().__call__(key, **parts))
+        return _MARKS.format(self.table[key].format(**parts))
 
     def of(self, sentence: str) -> str:
         """Return a sentence of a record between marks."""
+        if sentence == sentence.translate(_NO_MARKS):
+            self.said[sentence] = None
         return _MARKS.format(sentence)
 
 

@@ -50,7 +50,8 @@ def test_a_window_needs_what_its_worst_node_needs(epsilon: float) -> None:
     losses = loss_of_query(bound.bind(pf.Window(pf.Count(1), 20, 45)), bound.theta, bound.length)
     assert not isinstance(losses, float)
     found = bound.calibrate(pf.Window(pf.Count(1), 20, 45), epsilon).scale
-    each = [bound._engine.best_at(losses.blocks[0], node, chain_search.Score(epsilon)) or 0.0 for node in range(1, 61)]
+    engine = bound._engine_of(bound.theta)
+    each = [engine.best_at(losses.blocks[0], node, chain_search.Score(epsilon)) or 0.0 for node in range(1, 61)]
     assert max(each) <= found <= max(each) * (1 + 1e-12)
 
 
