@@ -272,16 +272,12 @@ class MarkovChain(Shown, ReadOnly):
 
     @cached_property
     def eigengap(self) -> float:
-        """Gap of the multiplicative reversibilisation P P*: 1 − |λ₂|, exactly one eigenvalue 1 dropped.
+        """Gap of the multiplicative reversibilisation P P*: 1 − |λ₂|, exactly one eigenvalue 1 dropped; rounded down.
 
-        0 where a second eigenvalue is within rounding of 1, as for a periodic chain, or one such as
-        ``[[0, 1, 0], [0, 0, 1], [.01, .99, 0]]`` whose P P* keeps mass in place: bounds that need a positive gap
-        do not apply there. Rounded down.
-
-        References
-        ----------
-        Section 4.4, definition of g_Θ, read as the gap to the *second* eigenvalue: the printed minimum over
-        |λ| < 1 would silently skip a repeated eigenvalue 1.
+        0 where a second eigenvalue is within rounding of 1, as for a periodic chain, or one such as ``[[0, 1, 0], [0,
+        0, 1], [.01, .99, 0]]`` whose P P* keeps mass in place: bounds that need a positive gap do not apply there.
+        Section 4.4, definition of g_Θ, read as the gap to the *second* eigenvalue: the printed minimum over |λ| < 1
+        would silently skip a repeated eigenvalue 1.
         """
         return _gap(1 - self._second_singular_value**2, self.k)
 
@@ -289,12 +285,8 @@ class MarkovChain(Shown, ReadOnly):
     def reversible_eigengap(self) -> float:
         """Twice the absolute gap of P, 2(1 − |λ₂|): what a reversible chain may use instead of ``eigengap``.
 
-        Computed from the second singular value of D^½ P D^-½ (D = diag π), which for a reversible chain is |λ₂| and
-        bounds the speed of mixing for every chain. Rounded down; 0 within rounding of 0.
-
-        References
-        ----------
-        Appendix C.2, the reversible case of the definition of g_Θ.
+        Appendix C.2. Computed from the second singular value of D^½ P D^-½ (D = diag π), which for a reversible chain
+        is |λ₂| and bounds the speed of mixing for every chain. Rounded down; 0 within rounding of 0.
         """
         return _gap(2 * (1 - self._second_singular_value), self.k)
 
