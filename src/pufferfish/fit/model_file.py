@@ -253,8 +253,8 @@ def _fitted_to_rows(theta: Theta, data: Rows) -> Theta:
     for node, states in data.states.items():
         if known.get(state_label(node)) != states:
             raise ParameterError(
-                f"data has the column {state_label(node)!r} of the states {names_of(states, 6)}, and theta no such node: "
-                "give what was fitted to them"
+                f"data has the column {state_label(node)!r} of the states {names_of(states, 6)}, and theta no such "
+                "node: give what was fitted to them"
             )
     assert isinstance(theta, ModelClass)
     on = f"{_FITTED} on {datetime.now(UTC).date().isoformat()}: "
