@@ -340,11 +340,11 @@ def with_longer_stays(rows: Array, times: Any) -> Array:
 
 
 def transition_laws(given: Any, name: str, hint: str = "") -> Array:
-    """Return laws of the next state, which stand in the last axis; ``hint`` says what their sum may have meant."""
+    """Return laws of the next state, which stand in the last axis; ``hint`` is as for :func:`distribution`."""
     laws = probabilities(given, name)
     for place in np.ndindex(laws.shape[:-1]):
         law_name = name + "".join(f"[{x}]" for x in place)
-        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint or _what_rows_are(laws[place]))
+        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint)
     return read_only(laws)
 
 
@@ -373,7 +373,7 @@ def initial_law(
 
 
 def distribution(given: Any, k: int, name: str, hint: str) -> Array:
-    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum."""
+    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum than 1."""
     law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
@@ -381,5 +381,7 @@ def distribution(given: Any, k: int, name: str, hint: str) -> Array:
         raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
     total = float(law.sum())
     if abs(total - 1) > TOLERANCE:
-        raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
+        raise ModelError(
+            f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint or _what_rows_are(law)}"
+        )
     return read_only(with_sums_of_one(law))
