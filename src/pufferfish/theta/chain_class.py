@@ -190,7 +190,9 @@ class ChainClass(FiniteClass):
         if self.kind != MIXED:
             return ((0, self),)
         parts: list[tuple[int, ChainClass | Continuum]] = []
-        for _, run in itertools.groupby(enumerate(self.members), key=_kind_in_a_row):
+        # a continuum is a part by itself, so its number tells it apart
+        kinds = [i if isinstance(member, Continuum) else type(member) for i, member in enumerate(self.members)]
+        for _, run in itertools.groupby(enumerate(self.members), key=lambda numbered: kinds[numbered[0]]):
             (first, member), *more = run
             alone = isinstance(member, Continuum)
             parts.append((first, member if alone else ChainClass((member, *(other for _, other in more)), self.origin)))
@@ -260,12 +262,6 @@ class ChainClass(FiniteClass):
     def mean_matrices(self) -> list[NDArray[np.float64]]:
         """A matrix for each member, for searches: as if it had neither clock nor more memory."""
         return [matrix for member in self.members for matrix in member.mean_matrices]
-
-
-def _kind_in_a_row(numbered: tuple[int, Any]) -> object:
-    """Return what members in a row that make one class of an ordinary kind have alike; a continuum is one by itself."""
-    i, member = numbered
-    return i if isinstance(member, Continuum) else type(member)
 
 
 def origins_of(models: Sequence[Any]) -> str:
