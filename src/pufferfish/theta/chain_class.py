@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import listed
-from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
@@ -336,6 +336,7 @@ class Continuum(Shown, ReadOnly):
                 f"{cls.__name__} is of kind {cls.kind!r}, as {registered.__name__}: files tell them apart by it"
             )
         CONTINUA[cls.kind] = cls
+        cls.in_file = FrozenDict(cls.in_file)
 
     @property
     def k(self) -> int:
