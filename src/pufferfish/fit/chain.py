@@ -74,7 +74,8 @@ def fit_chain(
     >>> [pf.fit_chain(data, smoothing=w).transition_matrix.round(3).tolist() for w in (0, 1)]
     [[[0.5, 0.5], [0.749, 0.251]], [[0.5, 0.5], [0.748, 0.252]]]
     """
-    matrix = smoothed(sequences.transitions, _checked(sequences, smoothing))
+    added = _checked(sequences, smoothing)
+    matrix = smoothed(sequences.transitions, added)
     lost = np.flatnonzero(matrix.sum(axis=1) == 0)
     if lost.size:
         names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")

@@ -67,10 +67,8 @@ class DefendedFit(ReadOnly):
         What was tried, kept or not.
     coverage : Coverage
         How many people it covers.
-    noise_multiplier : float
-        The noise that its worst member needs: for a histogram at ε = 1, in a long series.
-    decided_by : str
-        Which member that is.
+    noise_multiplier, decided_by : float, str
+        The noise that its worst member needs, for a histogram at ε = 1 in a long series; and which member that is.
     between : (float, float) or None
         From which to which noise that member's days, drawn again, lead: 10 and 90%.
     by_chance : tuple of float

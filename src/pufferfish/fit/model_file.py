@@ -14,7 +14,7 @@ from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import check_path
 from pufferfish._base.view import Printed, View, counted
-from pufferfish._base.words import number
+from pufferfish._base.words import names_of, number
 from pufferfish._base.writing import Kind, read_record, record_kind, write_whole
 from pufferfish._draw.chart import Bars
 from pufferfish.data.bins import bin_labels, parse_bins
@@ -93,8 +93,7 @@ class Model(Printed, ReadOnly):
         if isinstance(self.theta, Model):  # its step and origin would be lost
             raise ModelError("theta is a Model already, expected the class that it holds: model.theta")
         theta = as_theta(self.theta)
-        object.__setattr__(self, "theta", theta)
-        object.__setattr__(self, "bins", None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
+        self._keep(theta=theta, bins=None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
         if self.fitted_on is not None:
             check_fingerprint(self.fitted_on)
         if self.checked is not None:
@@ -148,8 +147,8 @@ class Model(Printed, ReadOnly):
         check_kind(data, Sequences, "data")
         if made.states != data.states:
             raise ParameterError(
-                f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give the data that theta "
-                "was fitted to"
+                f"theta has the states {names_of(made.states, 6)}, and data {names_of(data.states, 6)}: give the data "
+                "that theta was fitted to"
             )
         base, forgets = data.base, isinstance(made, ForgettingClass)
         spoken = base.time if forgets else base.max_gap  # how soon habits are forgotten is counted in steps by itself
@@ -217,7 +216,7 @@ class Model(Printed, ReadOnly):
         """Check how tables are read, as where they are read."""
         clock_step = theta.step
         if clock_step is not None and self.step is None:
-            object.__setattr__(self, "step", clock_step)
+            self._keep(step=clock_step)
         elif clock_step is not None and parse_duration(self.step, "step") != parse_duration(clock_step, "step"):
             raise ParameterError(
                 f"step is {self.step!r}, and the clock of theta has a step of {clock_step}: leave step out"
@@ -225,11 +224,10 @@ class Model(Printed, ReadOnly):
         if self.step is not None:
             parse_duration(self.step, "step")
         if self.bins is not None:
-            object.__setattr__(self, "bins", parse_bins(self.bins))
-            if bin_labels(self.bins) != theta.states:
-                raise ParameterError(
-                    f"bins make the states {_few(bin_labels(self.bins))}, and those of theta are {_few(theta.states)}"
-                )
+            self._keep(bins=parse_bins(self.bins))
+            if (labels := bin_labels(self.bins)) != theta.states:
+                theirs = names_of(theta.states, 6)
+                raise ParameterError(f"bins make the states {names_of(labels, 6)}, and those of theta are {theirs}")
 
 
 def _alike(models: Sequence[Model], name: str) -> Any:
@@ -250,13 +248,13 @@ _FITTED = "fitted to public data"
 
 def _fitted_to_rows(theta: Theta, data: Rows) -> Theta:
     """Return networks that say what they were fitted to, and when; :func:`fit_network` says the first itself."""
-    variables = (theta.variables if isinstance(theta, ModelClass) and theta.networks else None) or {}
-    known = {state_label(node): states for node, states in variables.items()}
+    variables = theta.variables if theta.networks else None
+    known = {state_label(node): states for node, states in (variables or {}).items()}
     for node, states in data.states.items():
         if known.get(state_label(node)) != states:
             raise ParameterError(
-                f"data has the column {state_label(node)!r} of the states {_few(states)}, and theta no such node: give "
-                "what was fitted to them"
+                f"data has the column {state_label(node)!r} of the states {names_of(states, 6)}, and theta no such "
+                "node: give what was fitted to them"
             )
     assert isinstance(theta, ModelClass)
     on = f"{_FITTED} on {datetime.now(UTC).date().isoformat()}: "
@@ -267,20 +265,16 @@ def _fitted_to_rows(theta: Theta, data: Rows) -> Theta:
 
 def _origin(theta_origin: str, data: Sequences) -> str:
     """Return what Θ was fitted to, and what it says of itself besides."""
-    base, fitted = data.base, _FITTED
+    base = data.base
     odd = base.state != base.state.strip() or "," in base.state
     state = repr(base.state) if odd else base.state
     kept = f", rows where {base.where}" if base.where else ""
     origin = (
-        f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {state}{kept}, "
-        f"{data.records:,} records of {data.subjects:,} subject{'s' if data.subjects != 1 else ''}"
+        f"{_FITTED} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {state}{kept}, "
+        f"{data.records:,} records of {counted(data.subjects, 'subject')}"
     )
-    rest = theta_origin.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")
+    rest = theta_origin.removeprefix(f"{_FITTED}: ").removeprefix(f"{base.source}, column {base.state}, ")
     return origin if theta_origin == STATED else f"{origin}; {rest}"
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
 class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -320,8 +314,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         If the file cannot be written, or would hold another network: names of nodes are text there. Nothing is left
         behind.
     """
-    if not isinstance(model, Model):
-        raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
+    check_kind(model, Model, "model")
     check_path(path)
     if is_bif(path):
         raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
@@ -380,12 +373,7 @@ def chains_of(model: Model, path: str | os.PathLike[str], *, among: bool = False
     """Return a model that was read from a path, if it is made of Markov chains; or has some, ``among`` others."""
     some = among and any(isinstance(member, MarkovChain) for member in model.theta.members)
     if not (model.theta.chains or some):
-        raise NotApplicableError(
-            f"{path} holds {model.theta.kind}; this command knows "
-            + (
-                "lists of Markov chains only"
-                if model.theta.of_chains
-                else "Markov chains only, networks are for Python"
-            )
-        )
+        of_chains = model.theta.of_chains
+        knows = "lists of Markov chains only" if of_chains else "Markov chains only, networks are for Python"
+        raise NotApplicableError(f"{path} holds {model.theta.kind}; this command knows {knows}")
     return model

@@ -77,6 +77,7 @@ class Joint(ReadOnly, Query):
         "joint": QueryKind("share of rows", 2, relative=True),
         "joint-counts": QueryKind("rows", 2),
     }
+    is_histogram = True  # the counts of all combinations sum to the public number of rows
     of_some_records: ClassVar[bool] = True
     records: tuple[Any, ...]
     relative: bool
@@ -89,11 +90,6 @@ class Joint(ReadOnly, Query):
                 f"Marginals([{names[0]!r}])"
             )
         self._keep(records=names, relative=truth(relative, "relative", QueryError))
-
-    @property
-    def is_histogram(self) -> bool:
-        """The counts of all combinations sum to the public number of rows."""
-        return True
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> JointQuery:
         """Bind to a network's states and nodes."""
@@ -190,6 +186,7 @@ class Marginals(ReadOnly, Query):
         "marginals": QueryKind("share of rows", 2, relative=True),
         "marginal-counts": QueryKind("rows", 2),
     }
+    is_histogram = True  # that of each variable sums to the public number of rows
     of_some_records: ClassVar[bool] = True
     records: tuple[Any, ...] | None
     relative: bool
@@ -197,11 +194,6 @@ class Marginals(ReadOnly, Query):
     def __init__(self, records: Any = None, relative: bool = True) -> None:
         names = None if records is None else records_named(records, "Marginals")
         self._keep(records=names, relative=truth(relative, "relative", QueryError))
-
-    @property
-    def is_histogram(self) -> bool:
-        """The histogram of each variable sums to the public number of rows."""
-        return True
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a network's states and nodes."""

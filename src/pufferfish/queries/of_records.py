@@ -84,12 +84,12 @@ class Restricted(ReadOnly, Query):
         return self.query.known
 
     @property
-    def is_histogram(self) -> bool:
+    def is_histogram(self) -> bool:  # pyrefly: ignore[bad-override]
         """Histograms of some records sum to their public number."""
         return self.query.is_histogram
 
     @property
-    def is_cumulative(self) -> bool:
+    def is_cumulative(self) -> bool:  # pyrefly: ignore[bad-override]
         """A cumulative distribution of some records is one."""
         return self.query.is_cumulative
 

@@ -52,11 +52,7 @@ class _Cumulative(ReadOnly, Query):
     """What counts the records up to each state."""
 
     relative: bool
-
-    @property
-    def is_cumulative(self) -> bool:
-        """The outputs count the records up to each state."""
-        return True
+    is_cumulative = True
 
     @property
     def _asked(self) -> str:
@@ -249,11 +245,7 @@ class Histogram(ReadOnly, Query):
         "histogram": QueryKind("share of records", 2, relative=True),
         "histogram-counts": QueryKind("records", 2),
     }
-
-    @property
-    def is_histogram(self) -> bool:
-        """Histograms sum to a public total."""
-        return True
+    is_histogram = True
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""

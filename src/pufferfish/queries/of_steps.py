@@ -72,11 +72,7 @@ class Transitions(_OfSteps):
         "transitions": QueryKind("steps", 4, of_steps=True),
         "transition-rates": QueryKind("steps per record", 4, relative=True, of_steps=True),
     }
-
-    @property
-    def is_histogram(self) -> bool:
-        """The counts sum to the public number of steps."""
-        return True
+    is_histogram = True  # the counts sum to the public number of steps
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
         """Bind to a model's states and the public number of records."""

@@ -507,6 +507,12 @@ class Query(ABC):
     of_some_records: ClassVar[bool] = False
     """Whether it says which records it reads, or how much each counts."""
 
+    is_histogram: bool = False
+    """Whether the outputs are all bins of one table, so that they sum to a public total."""
+
+    is_cumulative: bool = False
+    """Whether the outputs count the records up to each state, so that they never fall."""
+
     def __init_subclass__(cls) -> None:
         """Keep the kinds of a query read-only, as the query is."""
         super().__init_subclass__()
@@ -536,16 +542,6 @@ class Query(ABC):
     def known(self) -> QueryKind | None:
         """What is known of its kind; nothing of a function of the user's."""
         return self.kinds.get(self.kind)
-
-    @property
-    def is_histogram(self) -> bool:
-        """Whether the outputs are all bins of one table, so that they sum to a public total."""
-        return False
-
-    @property
-    def is_cumulative(self) -> bool:
-        """Whether the outputs count the records up to each state, so that they never fall."""
-        return False
 
     @property
     def quantiles(self) -> tuple[float, ...]:

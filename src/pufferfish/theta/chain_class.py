@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import listed
-from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
@@ -190,7 +190,9 @@ class ChainClass(FiniteClass):
         if self.kind != MIXED:
             return ((0, self),)
         parts: list[tuple[int, ChainClass | Continuum]] = []
-        for _, run in itertools.groupby(enumerate(self.members), key=_kind_in_a_row):
+        # a continuum is a part by itself, so its number tells it apart
+        kinds = [i if isinstance(member, Continuum) else type(member) for i, member in enumerate(self.members)]
+        for _, run in itertools.groupby(enumerate(self.members), key=lambda numbered: kinds[numbered[0]]):
             (first, member), *more = run
             alone = isinstance(member, Continuum)
             parts.append((first, member if alone else ChainClass((member, *(other for _, other in more)), self.origin)))
@@ -260,12 +262,6 @@ class ChainClass(FiniteClass):
     def mean_matrices(self) -> list[NDArray[np.float64]]:
         """A matrix for each member, for searches: as if it had neither clock nor more memory."""
         return [matrix for member in self.members for matrix in member.mean_matrices]
-
-
-def _kind_in_a_row(numbered: tuple[int, Any]) -> object:
-    """Return what members in a row that make one class of an ordinary kind have alike; a continuum is one by itself."""
-    i, member = numbered
-    return i if isinstance(member, Continuum) else type(member)
 
 
 def origins_of(models: Sequence[Any]) -> str:
@@ -340,6 +336,7 @@ class Continuum(Shown, ReadOnly):
                 f"{cls.__name__} is of kind {cls.kind!r}, as {registered.__name__}: files tell them apart by it"
             )
         CONTINUA[cls.kind] = cls
+        cls.in_file = FrozenDict(cls.in_file)
 
     @property
     def k(self) -> int:

@@ -32,7 +32,7 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class BinaryChainInterval(Continuum):
-    """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high].
+    """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high] (Section 5.2, [α, β]).
 
     Parameters
     ----------
@@ -45,10 +45,6 @@ class BinaryChainInterval(Continuum):
         Names of the states, by default "0" and "1".
     origin : str
         Where Θ came from, printed with every release.
-
-    References
-    ----------
-    Section 5.2, "Θ = [α, β]".
 
     Examples
     --------

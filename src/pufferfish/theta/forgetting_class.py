@@ -36,7 +36,7 @@ class ForgettingClass(Continuum):
     The transition probabilities may be any, may change at every step, and the first record may have any law. All that
     is asked: take any two states x and x' that the record of any one time can have. The law of the record ``steps``
     later, given x, and the law of that record given x', share at least ``overlap`` of their probability. The same holds
-    for the record ``steps`` earlier.
+    for the record ``steps`` earlier. See docs/forgetting.md, and docs/proofs/forgetting.md for the bound.
 
     Parameters
     ----------
@@ -54,10 +54,6 @@ class ForgettingClass(Continuum):
     ------
     ModelError
         If steps, overlap or states are none.
-
-    References
-    ----------
-    Beyond the paper: docs/forgetting.md, and docs/proofs/forgetting.md for the bound.
 
     Examples
     --------

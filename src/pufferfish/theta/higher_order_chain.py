@@ -50,8 +50,7 @@ class HigherOrderChain(Shown, ReadOnly):
     Raises
     ------
     ModelError
-        If a row is no probability distribution, shapes or names do not fit, or ``"stationary"`` is asked of a chain
-        with several stationary laws, or with a state that has probability 0.
+        As :class:`MarkovChain` does.
 
     Examples
     --------

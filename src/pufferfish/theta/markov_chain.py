@@ -272,16 +272,12 @@ class MarkovChain(Shown, ReadOnly):
 
     @cached_property
     def eigengap(self) -> float:
-        """Gap of the multiplicative reversibilisation P P*: 1 − |λ₂|, exactly one eigenvalue 1 dropped.
+        """Gap of the multiplicative reversibilisation P P*: 1 − |λ₂|, exactly one eigenvalue 1 dropped; rounded down.
 
-        0 where a second eigenvalue is within rounding of 1, as for a periodic chain, or one such as
-        ``[[0, 1, 0], [0, 0, 1], [.01, .99, 0]]`` whose P P* keeps mass in place: bounds that need a positive gap
-        do not apply there. Rounded down.
-
-        References
-        ----------
-        Section 4.4, definition of g_Θ, read as the gap to the *second* eigenvalue: the printed minimum over
-        |λ| < 1 would silently skip a repeated eigenvalue 1.
+        0 where a second eigenvalue is within rounding of 1, as for a periodic chain, or one such as ``[[0, 1, 0], [0,
+        0, 1], [.01, .99, 0]]`` whose P P* keeps mass in place: bounds that need a positive gap do not apply there.
+        Section 4.4, definition of g_Θ, read as the gap to the *second* eigenvalue: the printed minimum over |λ| < 1
+        would silently skip a repeated eigenvalue 1.
         """
         return _gap(1 - self._second_singular_value**2, self.k)
 
@@ -289,12 +285,8 @@ class MarkovChain(Shown, ReadOnly):
     def reversible_eigengap(self) -> float:
         """Twice the absolute gap of P, 2(1 − |λ₂|): what a reversible chain may use instead of ``eigengap``.
 
-        Computed from the second singular value of D^½ P D^-½ (D = diag π), which for a reversible chain is |λ₂| and
-        bounds the speed of mixing for every chain. Rounded down; 0 within rounding of 0.
-
-        References
-        ----------
-        Appendix C.2, the reversible case of the definition of g_Θ.
+        Appendix C.2. Computed from the second singular value of D^½ P D^-½ (D = diag π), which for a reversible chain
+        is |λ₂| and bounds the speed of mixing for every chain. Rounded down; 0 within rounding of 0.
         """
         return _gap(2 * (1 - self._second_singular_value), self.k)
 
@@ -348,11 +340,11 @@ def with_longer_stays(rows: Array, times: Any) -> Array:
 
 
 def transition_laws(given: Any, name: str, hint: str = "") -> Array:
-    """Return laws of the next state, which stand in the last axis; ``hint`` says what their sum may have meant."""
+    """Return laws of the next state, which stand in the last axis; ``hint`` is as for :func:`distribution`."""
     laws = probabilities(given, name)
     for place in np.ndindex(laws.shape[:-1]):
         law_name = name + "".join(f"[{x}]" for x in place)
-        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint or _what_rows_are(laws[place]))
+        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint)
     return read_only(laws)
 
 
@@ -381,7 +373,7 @@ def initial_law(
 
 
 def distribution(given: Any, k: int, name: str, hint: str) -> Array:
-    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum."""
+    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum than 1."""
     law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
@@ -389,5 +381,7 @@ def distribution(given: Any, k: int, name: str, hint: str) -> Array:
         raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
     total = float(law.sum())
     if abs(total - 1) > TOLERANCE:
-        raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
+        raise ModelError(
+            f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint or _what_rows_are(law)}"
+        )
     return read_only(with_sums_of_one(law))

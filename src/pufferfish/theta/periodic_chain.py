@@ -57,8 +57,7 @@ class PeriodicChain(Shown, ReadOnly):
     Raises
     ------
     ModelError
-        If a row is no probability distribution, shapes or names do not fit, a phase is no whole number of steps, or
-        there is no one periodic law where it is asked for.
+        As :class:`MarkovChain` does; and if a phase is no whole number of steps.
 
     Examples
     --------

@@ -66,8 +66,7 @@ class StaysChain(Shown, ReadOnly):
     Raises
     ------
     ModelError
-        If a row is no probability distribution, a stay never ends, shapes or names do not fit, or ``"stationary"`` is
-        asked of a chain with several stationary laws, or with a state that has probability 0.
+        As :class:`MarkovChain` does; and if a stay never ends.
 
     Examples
     --------
@@ -208,11 +207,6 @@ class StaysChain(Shown, ReadOnly):
 
     def slower(self, times: float) -> "StaysChain":
         """Return the chain whose stays of every kind are so many times as long; its stationary law is the same.
-
-        Parameters
-        ----------
-        times : float
-            At least 1.
 
         Examples
         --------
