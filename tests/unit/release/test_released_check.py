@@ -168,14 +168,23 @@ def week(habits: str, seed: int, query: Any, by: str | None = None, model: Any =
     return pf.release(data, query, pf.LeakagePropagation(model, data.length).calibrate(query, 1.0, **more))  # type: ignore[arg-type]
 
 
+def four_weeks(habits: str, query: Any) -> list[pf.Release]:
+    """Return releases that differ: of a single number two can be equal by chance, and are then taken for one."""
+    found = dict[tuple[float, ...], pf.Release]()
+    for seed in range(6):
+        release = week(habits, seed, query)
+        found.setdefault(tuple(release.noisy_values), release)
+    return list(found.values())[:4]
+
+
 @pytest.mark.parametrize("query", [pf.Histogram(), pf.Histogram(relative=True), pf.Transitions(), pf.Switches()])
 def test_releases_fit_the_chain_they_are_of_and_no_other(query: Any) -> None:
-    right = pf.check_released(CHAIN, [week("these", seed, query) for seed in range(4)])
+    right = pf.check_released(CHAIN, four_weeks("these", query))
     assert right.verdict.word == "go on"
     assert "the releases fit Θ" in right.verdict.reasons[0]
     assert "departures are not seen that are smaller than" in right.verdict.reasons[1]
     assert {"all 4", "second half less first"} <= {n.release for n in right.numbers}
-    wrong = pf.check_released(CHAIN, [week("others", seed, query) for seed in range(4)])
+    wrong = pf.check_released(CHAIN, four_weeks("others", query))
     assert wrong.verdict.word in ("do not go on", "in doubt")
     assert "the releases do not fit Θ" in str(wrong)
     assert any(n.contradicts and n.release == "all 4" for n in wrong.numbers)
