@@ -10,8 +10,6 @@ import polars as pl
 
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 
-__all__ = ["PufferfishNamespace"]
-
 
 @pl.api.register_dataframe_namespace("pufferfish")
 @pl.api.register_lazyframe_namespace("pufferfish")

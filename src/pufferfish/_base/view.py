@@ -17,28 +17,6 @@ from typing import Any, Protocol
 from pufferfish._base.words import WEAK, number
 from pufferfish.errors import ParameterError, printable, shortened
 
-__all__ = [
-    "FRAMES",
-    "Grid",
-    "Html",
-    "Printed",
-    "Shown",
-    "Tabled",
-    "View",
-    "counted",
-    "frame_of_columns",
-    "grid_lines",
-    "html_of",
-    "in_columns",
-    "in_short",
-    "join",
-    "listed_in_short",
-    "part_shown",
-    "tag",
-    "text_of",
-    "view_of",
-]
-
 # -- Markup of HTML: every text in it is escaped ---------------------------------------------------------------------
 
 _VOID = frozenset({"meta", "input", "br"})

@@ -11,9 +11,6 @@ from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
 
-__all__ = ["max_divergence", "max_log_ratio"]
-
-
 _AT_ONCE = 2**22  # differences held at a time, some 32 megabytes
 _MANY = 10**8  # differences from which on compiled loops pay for being loaded
 

@@ -31,8 +31,6 @@ from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, up
 
-__all__ = ["Alphabets", "InfluenceMatrix", "Influences", "chain_influences", "stationary_influences"]
-
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -28,8 +28,6 @@ from pufferfish._base.progress import report_progress
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish._core.numbers.wide import Wide
 
-__all__ = ["MaxPlusPath", "Normalisers", "PathRatio", "log_ratio", "path_ratios"]
-
 Array = NDArray[np.float64]
 Steps = NDArray[np.int64]
 States = Sequence[Sequence[int]]

@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from pufferfish._core.chains.markov import stationary_law
 
-__all__ = ["MOST_ASKED", "MOST_STATES", "Proposal", "mean_shifts", "prefixes", "proposals"]
-
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Rows = NDArray[np.int64]

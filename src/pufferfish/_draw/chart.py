@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, in_short
 
-__all__ = ["Bars", "Chart", "Graph", "Heat", "Line", "Lines", "Picture", "Role", "from_to"]
-
 Array = NDArray[np.float64]
 
 

@@ -28,32 +28,6 @@ from pufferfish._base.writing import Kind, write_whole
 from pufferfish._draw.chart import Bars, Chart, Heat, Line, Lines, Picture
 from pufferfish.errors import ParameterError, RecordError, printable
 
-__all__ = [
-    "BLUE",
-    "INK",
-    "LINES",
-    "MARKS",
-    "ORANGE",
-    "PALE",
-    "PICTURE",
-    "bars_with_errors",
-    "clean",
-    "draw_lines",
-    "figure_of",
-    "lie_better",
-    "log_ticks",
-    "mark_of",
-    "name_ticks",
-    "new_figure",
-    "percent",
-    "picture_of",
-    "require_matplotlib",
-    "save_figure",
-    "shortened",
-    "titled",
-    "write_cells",
-]
-
 # -- Figures, and how they are written -------------------------------------------------------------------------------
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")

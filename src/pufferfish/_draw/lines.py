@@ -18,21 +18,6 @@ from pufferfish._base.view import Html, tag
 from pufferfish._base.words import at_most, number
 from pufferfish._draw.chart import Line, Lines
 
-__all__ = [
-    "MOST_LINES",
-    "SAMPLE",
-    "Band",
-    "Frame",
-    "band_charts",
-    "decade",
-    "lines_figure",
-    "path_of",
-    "powers",
-    "sample",
-    "small_multiples",
-    "tick",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Frame:

@@ -34,8 +34,6 @@ from pufferfish.errors import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["GAP", "LANE", "Layout", "draw_graph", "layered", "nearest"]
-
 # -- Rows, lanes and places -----------------------------------------------------------------------------------------
 
 

@@ -21,22 +21,6 @@ from pufferfish._base.writing import Kind
 from pufferfish._draw.chart import Heat, Lines, from_to
 from pufferfish._draw.lines import lines_figure
 
-__all__ = [
-    "CHECKED_HERE",
-    "MANY_ROWS",
-    "MOST_COLUMNS",
-    "PREVIEW",
-    "REPORT",
-    "bar",
-    "chart_part",
-    "fold",
-    "heat_map",
-    "page",
-    "section",
-    "slider",
-    "table",
-]
-
 _HEAD = '<!doctype html>\n<html lang="{}">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
 _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
 

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
     from pufferfish.data.public_counts import Habits
 
-__all__ = ["APART", "HIGH", "ModelCheck", "check_model", "lasting", "observed"]
-
 Values = NDArray[np.float64]
 
 # -- How long states last: observed stays against those of Θ --------------------------------------------------------

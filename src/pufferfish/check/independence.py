@@ -22,8 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["POWER", "TIMES", "Dependence", "dependence", "enough_rows", "holm", "upper_tail"]
-
 TIMES, POWER = 3.0, 0.8
 
 _MANY = 30.0

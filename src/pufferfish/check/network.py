@@ -39,8 +39,6 @@ from pufferfish.theta.states import state_label
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PublicRows
 
-__all__ = ["NetworkCheck", "PairCheck", "check_network", "network_text"]
-
 LEVEL = 0.005
 """The probability, at most, that a check finds a pair dependent where none is."""
 

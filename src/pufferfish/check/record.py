@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from pufferfish.data.rows import Rows
     from pufferfish.data.sequences import Sequences
 
-__all__ = [
-    "CHECK",
-    "CheckFields",
-    "Checked",
-    "NoiseFor",
-    "OverlapAfter",
-    "Remedy",
-    "RicherModel",
-    "StateStays",
-    "SubjectCheck",
-    "Verdict",
-    "protecting",
-    "with_verdict",
-]
-
 FORMAT, VERSION = "pufferfish-check", 2
 
 CHECK = record_kind("check", FORMAT, "name another file, or give --overwrite")

@@ -14,8 +14,6 @@ from pufferfish.check.words import RICHER, STAYS, richer_rows, stays_rows, usual
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_check", "view_of"]
-
 # -- What a check of a model shows in a notebook ---------------------------------------------------------------------
 
 

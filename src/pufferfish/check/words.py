@@ -16,24 +16,6 @@ from pufferfish.check.record import CheckFields, Remedy, RicherModel, SubjectChe
 from pufferfish.errors import printable
 from pufferfish.fit.left_out import LEAST_GAIN
 
-__all__ = [
-    "KNOWS",
-    "RICHER",
-    "STAYS",
-    "WITHIN",
-    "aligned",
-    "leaks",
-    "leaks_more",
-    "listed",
-    "more_noise",
-    "richer_rows",
-    "some",
-    "stays_rows",
-    "text_of",
-    "usual_states",
-    "verdict_of",
-]
-
 WITHIN = 1.005
 """Leakage up to this multiple of ε counts as what was promised."""
 

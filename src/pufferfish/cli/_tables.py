@@ -30,18 +30,6 @@ from pufferfish.release.record import is_table
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = [
-    "BY_HELP",
-    "TABLE",
-    "ChainReading",
-    "GroupedReading",
-    "Reading",
-    "check_options",
-    "check_targets",
-    "opened",
-    "read_under",
-]
-
 # -- What may be written: checked before anything is drawn or spent --------------------------------------------------
 
 TABLE = Kind("table of the values of a release", is_table, "name another file", (".csv",))

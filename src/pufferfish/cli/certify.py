@@ -12,8 +12,6 @@ from pufferfish.cli.print import progress
 from pufferfish.errors import printable
 from pufferfish.release import PROOF, Release, certify
 
-__all__ = ["certify_command"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CertifyOptions:

@@ -24,8 +24,6 @@ from pufferfish.fit.model_file import Model, is_bif, read_model, write_model
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.release.released_check import check_released, released_text
 
-__all__ = ["check_command"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:

@@ -11,8 +11,6 @@ from pufferfish.cli.options import argument, command, option
 from pufferfish.errors import printable
 from pufferfish.release.checker import check, check_more, check_networks
 
-__all__ = ["checker_command"]
-
 _SOURCES = tuple(Path(part.__file__) for part in (check, check_networks, check_more))
 
 _CHECKER = Kind(

@@ -54,8 +54,6 @@ from pufferfish.release.show.text import read_line
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["compare_command"]
-
 _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 """At which multiples of ε ``compare --plot`` looks too."""
 

@@ -12,8 +12,6 @@ from click.shell_completion import (
     add_completion_class,
 )
 
-__all__ = ["completion_command"]
-
 
 class _OrFiles(ShellComplete):
     """Where nothing else is known the shell completes names of files: tables, models, outputs."""

@@ -12,8 +12,6 @@ from pufferfish._base.reading import display_path
 from pufferfish._base.writing import Kind, Output
 from pufferfish.errors import ParameterError, printable
 
-__all__ = ["example_command"]
-
 _NEXT = {"rest": {"rest": 0.95, "active": 0.05}, "active": {"active": 0.85, "rest": 0.15}}
 """How often each state follows each."""
 

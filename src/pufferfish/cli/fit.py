@@ -43,8 +43,6 @@ from pufferfish.theta.states import CLOCKS, phase_name
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["FitOptions", "fit_command"]
-
 # -- Options ---------------------------------------------------------------------------------------------------------
 
 

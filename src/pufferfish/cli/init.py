@@ -26,8 +26,6 @@ from pufferfish.errors import ParameterError, printable, shortened
 from pufferfish.ledger import shown_where
 from pufferfish.ledger.book import positive
 
-__all__ = ["init_command"]
-
 _PROJECT = Kind(
     "project file",
     lambda content: b"[table]" in content,

@@ -46,8 +46,6 @@ from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, w
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["ledger_command"]
-
 
 @click.group("ledger")
 def ledger_command() -> None:

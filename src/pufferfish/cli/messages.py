@@ -22,8 +22,6 @@ import click
 
 from pufferfish.errors import PufferfishError, printable
 
-__all__ = ["Messages", "as_options", "messages", "print_error", "rows_are_read"]
-
 _MORE = "details about the table are hidden by --quiet-errors"
 
 

@@ -19,8 +19,6 @@ from pufferfish.release.check import check_record
 from pufferfish.release.record import release_in
 from pufferfish.release.verify import ledger_findings
 
-__all__ = ["notebook_command"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class NotebookOptions:

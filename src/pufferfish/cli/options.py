@@ -19,39 +19,6 @@ from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries.words import QUERY_WORDS
 from pufferfish.theta.model_class import Theta
 
-__all__ = [
-    "ACCURACY_HELP",
-    "ALPHA_HELP",
-    "DEFAULT_MECHANISM",
-    "MODEL_FAILED",
-    "MODEL_FITTED_HERE",
-    "MODEL_HELP",
-    "NOISE_HELP",
-    "NUMBER",
-    "PROTECT_HELP",
-    "QUERY_HELP",
-    "SECRETS_HELP",
-    "WHOLE",
-    "WITHIN_HELP",
-    "CoverOptions",
-    "accept_option",
-    "argument",
-    "check_composes",
-    "command",
-    "flag",
-    "hidden_by",
-    "mechanism_named",
-    "node_names",
-    "option",
-    "parse_lengths",
-    "protection_asked",
-    "refuse_given",
-    "secret_settings",
-    "split_groupings",
-    "state_list",
-    "step_in",
-]
-
 Options = TypeVar("Options")
 Kind = TypeVar("Kind", bound=Mechanism)
 

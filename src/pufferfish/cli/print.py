@@ -21,8 +21,6 @@ from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.promises import promise_grid
 
-__all__ = ["print_promises", "print_table", "print_warnings", "progress", "until_done"]
-
 # -- Ctrl-C while a release is made ----------------------------------------------------------------------------------
 
 

@@ -20,8 +20,6 @@ from pufferfish._base.reading import display_path, is_address, read_file
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
 
-__all__ = ["FILE", "Project", "enter", "from_project", "here", "load_project", "new_file", "project_above"]
-
 FILE = "pufferfish.toml"
 
 _KEY = "pufferfish.project"

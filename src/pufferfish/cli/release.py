@@ -82,8 +82,6 @@ from pufferfish.release.store import OutputFiles
 from pufferfish.release.sums import frame_with_totals
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["ReleaseOptions", "accuracy_of_all", "fewest_records", "print_group_errors", "release_command"]
-
 # -- Options ---------------------------------------------------------------------------------------------------------
 
 

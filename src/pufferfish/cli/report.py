@@ -14,8 +14,6 @@ from pufferfish.ledger import files_of
 from pufferfish.release.show.page import NOT_COUNTED, Cover, read_source, write_report
 from pufferfish.release.show.words import Words, read_words
 
-__all__ = ["report_command"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:

@@ -13,8 +13,6 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.release.prepare import step_length
 from pufferfish.robustness import robustness
 
-__all__ = ["robustness_command"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RobustnessOptions:

@@ -17,8 +17,6 @@ from pufferfish.errors import printable
 from pufferfish.release.record import csv_of
 from pufferfish.release.series import NUMBERS, OF_GROUPS, series
 
-__all__ = ["series_command"]
-
 _HEADING = re.compile(f"period,(?:.+,)?output,{','.join(NUMBERS)}(?:,{','.join(OF_GROUPS)})?\r?\n".encode())
 
 SERIES = Kind("series of releases", lambda content: _HEADING.match(content) is not None, "name another file", (".csv",))

@@ -13,8 +13,6 @@ from pufferfish.release.check import check_record
 from pufferfish.release.record import release_in
 from pufferfish.release.show.text import described
 
-__all__ = ["show_command"]
-
 
 @click.command("show")
 @click.argument("path", metavar="FILE")

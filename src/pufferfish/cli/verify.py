@@ -13,8 +13,6 @@ from pufferfish.errors import printable
 from pufferfish.ledger import Ledger
 from pufferfish.release import Verification, verify, verify_together
 
-__all__ = ["verify_command"]
-
 _WORSE = (0, 3, 1)
 """Exit codes, from the best to the worst."""
 

@@ -11,8 +11,6 @@ from pufferfish.errors import printable
 from pufferfish.release.show.page import read_source, sentences_of
 from pufferfish.release.show.words import WORDS_FILE, words_file
 
-__all__ = ["words_command"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordsOptions:

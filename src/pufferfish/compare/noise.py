@@ -44,8 +44,6 @@ from pufferfish.mechanisms.words import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Noise", "draw_noise", "noise_part", "preview", "promise_part"]
-
 _STEPS = 2
 """Places of the slider from one of the ε of :func:`points_around` to the next."""
 

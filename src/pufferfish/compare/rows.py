@@ -8,18 +8,6 @@ from typing import Literal
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.mechanisms.engine import LEAST_EPSILON
 
-__all__ = [
-    "FEW",
-    "NOT_ASKED",
-    "ONE_QUERY",
-    "ComparisonRow",
-    "NoiseCurve",
-    "Shape",
-    "by_reason",
-    "points_around",
-    "too_little",
-]
-
 NOT_ASKED = "not asked, "
 """How the reason of a mechanism begins that might apply, but takes long."""
 

@@ -19,17 +19,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import clock_named, steps_of_phase
 
-__all__ = [
-    "SMOOTHING",
-    "added_count",
-    "check_transitions",
-    "fit_chain",
-    "fit_interval",
-    "fit_order",
-    "fit_periodic",
-    "proportion_bounds",
-]
-
 SMOOTHING = 1.0
 """Transitions that every row is completed by, unless told otherwise."""
 

@@ -14,8 +14,6 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish.fit.members import Law, leakage_of
 
-__all__ = ["Coverage", "covered", "share_covered"]
-
 _STEEPEST = 2.5
 """Tails of people's noise are taken to fall no faster than this power."""
 

@@ -26,8 +26,6 @@ from pufferfish.theta.model_class import as_theta
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
 
-__all__ = ["SMOOTHING", "ForgettingFit", "OverlapEstimate", "fit_forgetting", "overlap", "overlap_of"]
-
 SMOOTHING = 10.0
 """Independent pairs of the pool that are added to every row of a subject, unless told otherwise."""
 

@@ -31,8 +31,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["LEAST_GAIN", "MOST_FOLLOWED", "MOST_KINDS", "POOLED_STAYS", "Gain", "LeftOut", "daily_of", "most_kinds"]
-
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 

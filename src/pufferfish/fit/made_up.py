@@ -22,8 +22,6 @@ from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["MadeUp", "judged", "made_up", "warnings_of_unseen"]
-
 _SHARE, _CHANGE = 0.05, 1.1
 """Shares above the one, and noise and stays that change by more than this factor, are too much."""
 

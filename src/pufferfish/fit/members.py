@@ -30,19 +30,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = [
-    "CALLED",
-    "PEOPLE",
-    "Law",
-    "Members",
-    "largest_by_chance",
-    "leakage_of",
-    "noise_of",
-    "simulated",
-    "walked",
-    "worst_of",
-]
-
 Array = NDArray[np.float64]
 
 PEOPLE = 2000

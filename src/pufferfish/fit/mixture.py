@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish.data.daily import Runs
 
-__all__ = ["Mixture", "StaysSeen", "climbed", "fit_mixture"]
-
 Array = NDArray[np.float64]
 
 _SPLITS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)

@@ -32,19 +32,6 @@ from pufferfish.theta.record import CONDEMNED, NEVER_CHECKED, ChainRecord, Check
 from pufferfish.theta.shown import in_time
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "BIF",
-    "BIF_FILE",
-    "MODEL",
-    "Model",
-    "chains_of",
-    "check_names",
-    "is_bif",
-    "read_model",
-    "write_bif",
-    "write_model",
-]
-
 FORMAT = "pufferfish-model"
 VERSION = 1
 

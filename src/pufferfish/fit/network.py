@@ -34,17 +34,6 @@ from pufferfish.theta.model_class import ModelClass
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PublicRows
 
-__all__ = [
-    "CHOW_LIU",
-    "SMOOTHING",
-    "FittedTable",
-    "NetworkFit",
-    "fit_network",
-    "fit_network_to",
-    "fitted_cpt",
-    "parse_arrows",
-]
-
 SMOOTHING = 1.0
 """Rows with the node's own shares that are added to every row of its table, unless told otherwise."""
 

@@ -15,8 +15,6 @@ from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut, daily_of
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["chain_of_stays", "fit_stays", "fit_stays_of_each", "own_mixtures", "pooled_mixtures"]
-
 
 def fit_stays(
     sequences: Sequences,

@@ -23,8 +23,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
 
-__all__ = ["SubjectsFit", "class_of_each", "fit_each_subject", "own_matrices", "own_matrix"]
-
 Counts = NDArray[np.int64]
 
 _NAMED = 3

@@ -47,16 +47,6 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
 from pufferfish.theta.lengths import ChainLength
 
-__all__ = [
-    "ChainCharging",
-    "check_base_of_chains",
-    "check_chains",
-    "loss_of_release",
-    "stretches_of",
-    "sum_of",
-    "with_steps",
-]
-
 
 class ChainCharging(Charging):
     """Charges on Markov chains."""

@@ -21,8 +21,6 @@ from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.states import state_label
 
-__all__ = ["NodeCharging"]
-
 _TIES = {
     "source": SAME_SOURCE,
     "subject": SAME_OPTIONS,

@@ -18,8 +18,6 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ParameterError
 from pufferfish.ledger.subjects import packed, unpacked_bits
 
-__all__ = ["ReadGroup", "Reads", "Runs", "common", "joined", "runs_of", "signatures", "without"]
-
 Runs = tuple[tuple[int, int], ...]
 """Steps: the first and one past the last of each stretch, in order and apart."""
 

@@ -45,17 +45,6 @@ from pufferfish.queries import LinearQuery, Mean, Profile, Query, StepLoss
 from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.model_class import gives_first_law
 
-__all__ = [
-    "Planned",
-    "SeriesCharging",
-    "TakenBefore",
-    "alone_for_ever",
-    "for_ever",
-    "planned_in",
-    "question_of",
-    "with_enough_noise",
-]
-
 _SIDE = 2**50
 """Steps of a chain that has no end, and before what was read first: a longer stretch has no larger bounds."""
 

@@ -33,8 +33,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import Checking, ThetaRecord
 
-__all__ = ["AnyBase", "Book", "Entry", "check_book", "fields_of_base", "new_nonce", "positive"]
-
 FORMAT = "pufferfish-ledger"
 VERSION = 6
 

@@ -28,18 +28,6 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import FunctionQuery, RecordQuery
 
-__all__ = [
-    "Charge",
-    "Charging",
-    "Distance",
-    "check_tied",
-    "classes_of",
-    "composing",
-    "in_decimals",
-    "sum_up",
-    "whole",
-]
-
 Distance = tuple[tuple[int, ...], ...]
 """How far one record moves an answer when it goes from state x to x', in units; shape (k, k)."""
 

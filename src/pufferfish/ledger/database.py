@@ -32,8 +32,6 @@ from pufferfish.ledger.book import Book, Entry
 from pufferfish.ledger.file import WAIT, BookFile, book_of, lock_of, with_digest
 from pufferfish.ledger.subjects import Subjects
 
-__all__ = ["BookDatabase", "Kept", "Where", "files_of", "kept_at", "name_of", "shown_where"]
-
 _TABLE = "pufferfish_ledger"
 _COLUMNS = (
     "ledger TEXT NOT NULL, number INTEGER NOT NULL, digest TEXT NOT NULL, content TEXT NOT NULL, "

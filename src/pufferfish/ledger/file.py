@@ -22,8 +22,6 @@ from pufferfish._base.writing import (
 from pufferfish.errors import RecordError
 from pufferfish.ledger.book import FORMAT, VERSION, Book
 
-__all__ = ["LEDGER", "WAIT", "BookFile", "book_of", "lock_of", "with_digest"]
-
 LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file", secret=True)
 """It holds the key of the digests of subjects (:mod:`~pufferfish.ledger.subjects`)."""
 

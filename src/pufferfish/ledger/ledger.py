@@ -82,8 +82,6 @@ from pufferfish.theta.record import ThetaRecord
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ledger"]
-
 _READING = ("state", "subject", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "missing", "gaps")
 """What a base says of how its table is read."""
 

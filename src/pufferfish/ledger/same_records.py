@@ -24,23 +24,6 @@ from pufferfish.queries import LinearQuery
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, gives_first_law
 
-__all__ = [
-    "MUST_MATCH",
-    "SAME_OPTIONS",
-    "SAME_SOURCE",
-    "Steps",
-    "Windows",
-    "as_windows",
-    "check_lengths",
-    "check_start",
-    "check_within",
-    "groups_of",
-    "places_of_chains",
-    "windows_by_time",
-    "windows_read",
-    "windows_written",
-]
-
 Steps = tuple[tuple[int, int], ...]
 """Steps of a chain that are read: the first (0-based) and one past the last of each stretch, in order and apart."""
 

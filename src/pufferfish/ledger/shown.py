@@ -27,9 +27,6 @@ from pufferfish.mechanisms.words import noise_hides_everything
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ALL_TELL", "draw_ledger", "entries_frame", "in_words", "part_of", "view_of", "what_fits"]
-
-
 # -- The picture of a ledger: what the releases leak together --------------------------------------------------------
 
 _MOST_TICKS = 25

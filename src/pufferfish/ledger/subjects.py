@@ -24,8 +24,6 @@ from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 
-__all__ = ["Subjects", "grid_of", "names_in", "packed", "unpacked", "unpacked_bits"]
-
 _BYTES = 16
 _KEY = 32
 

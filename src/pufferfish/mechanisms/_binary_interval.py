@@ -21,8 +21,6 @@ import numpy as np
 
 from pufferfish._core.numbers.rounding import UNIT
 
-__all__ = ["propagate", "search"]
-
 _ULPS = 32 * UNIT
 
 _ENDLESS = 700.0

@@ -46,16 +46,6 @@ from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = [
-    "MOST_STATES",
-    "ChainLeakage",
-    "ProtectedStretch",
-    "as_runs",
-    "can_be_followed",
-    "leakage_of_series",
-    "too_large",
-]
-
 MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
 

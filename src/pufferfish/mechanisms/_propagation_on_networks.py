@@ -46,8 +46,6 @@ from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.states import state_label
 
-__all__ = ["NetworkLeakage", "columns_engine", "leakage_of_row"]
-
 _FIRST_GUESS = 10.0
 """How many times its own loss the worst node is first taken to leak."""
 

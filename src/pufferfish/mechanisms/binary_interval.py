@@ -31,19 +31,6 @@ from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_ca
 from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = [
-    "GAP",
-    "BinaryPropagation",
-    "BinaryQuilts",
-    "BoxBound",
-    "Supremum",
-    "propagated",
-    "quilted",
-    "root_box",
-    "supremum",
-    "width_of",
-]
-
 # -- Certified suprema over boxes: branch and bound, never samples ---------------------------------------------------
 
 Vector = NDArray[np.float64]

@@ -34,8 +34,6 @@ from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of,
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
 
-__all__ = ["Calibration", "Prover"]
-
 _MOST_TILTED = 8e6
 """Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
 

@@ -31,28 +31,6 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 
-__all__ = [
-    "LARGEST_ANSWER",
-    "LEAST_EPSILON",
-    "MOST_EPSILON",
-    "MOST_NUDGES",
-    "NO_NOISE",
-    "ROUNDING",
-    "Bound",
-    "Engine",
-    "Proportional",
-    "SeveralEngines",
-    "WithSteps",
-    "accuracy_reached",
-    "four_digits_up",
-    "largest_bound",
-    "largest_divisor",
-    "least_divisor",
-    "no_noise",
-    "smallest_bound",
-    "steps_within",
-]
-
 # -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
 
 LEAST_EPSILON = 1e-5

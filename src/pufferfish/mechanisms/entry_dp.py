@@ -18,8 +18,6 @@ from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_ca
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["EntryDP", "IndependentRecords"]
-
 
 class EntryDP(InfluenceBound):
     """Entry-level differential privacy: noise L/ε; refuses a Θ under which any record depends on another.

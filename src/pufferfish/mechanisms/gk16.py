@@ -27,8 +27,6 @@ from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["GK16"]
-
 _LONGEST = 10**7
 """Records of the longest chain whose influence matrix is made: some hundred megabytes."""
 

@@ -26,8 +26,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 
-__all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
-
 _MOST_EXACT = 4096
 """Stretches of a profile up to which losses are added exactly."""
 

@@ -51,8 +51,6 @@ from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_q
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["InfluenceBound", "at_least_one"]
-
 # -- Noise at many ε, to draw: what one proof says guides the next -----------------------------------------------------
 
 _MORE = 4e-4

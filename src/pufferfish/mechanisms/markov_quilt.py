@@ -44,8 +44,6 @@ from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
 from pufferfish.theta.states import state_label
 
-__all__ = ["LOOKS", "ActiveQuilt", "MarkovQuilt", "NetworkQuilts", "NodeSecrets", "raised"]
-
 # -- Secrets about single nodes of a network -------------------------------------------------------------------------
 
 

@@ -26,8 +26,6 @@ from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["MQMApprox"]
-
 
 class MQMApprox(ChainQuiltBound):
     """The Markov Quilt Mechanism with approximate max-influence (Algorithm 4).

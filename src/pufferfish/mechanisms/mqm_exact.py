@@ -45,18 +45,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-__all__ = [
-    "ChainQuiltBound",
-    "ChainQuilts",
-    "ExactQuilts",
-    "MQMExact",
-    "NodesAlike",
-    "any_secret",
-    "member_places",
-    "members_of",
-    "possible_losses",
-]
-
 # -- What of a release's record-level losses can happen at all under one member of Θ ---------------------------------
 
 _SHORT, _LONG, _LITTLE = 64, 4096, 1.1

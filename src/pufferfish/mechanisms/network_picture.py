@@ -34,8 +34,6 @@ from pufferfish.theta.states import phase_name, state_label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MOST_NODES", "draw_network", "marked", "short", "theta_part"]
-
 MOST_NODES = 120
 """Larger networks are drawn around one node only."""
 

@@ -33,19 +33,6 @@ from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, l
 from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.states import intervals_of_states
 
-__all__ = [
-    "Promise",
-    "calibration_view",
-    "promise_chart",
-    "promise_grid",
-    "promise_picture",
-    "promises_of",
-    "promises_of_losses",
-    "promises_with",
-    "units_of",
-    "units_part",
-]
-
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
 _SAID = {"1d": "1d: any one day of one subject"}
 """Of the names that people look for, in more words."""

@@ -35,8 +35,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
 
-__all__ = ["LeakagePropagation"]
-
 _ROUNDED = 1 + 1e-9
 """How far the recursion may be above the sum of all losses by its rounding."""
 

@@ -24,8 +24,6 @@ from pufferfish.theta.lengths import MOST_STEPS, ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.states import intervals_of_states, state_label
 
-__all__ = ["ROW", "SUBJECT", "ColumnsProtection", "Protection", "StretchProtection", "step_of"]
-
 SUBJECT, ROW = "subject", "row"
 """What protects the whole series of a subject, and a whole row of a network's table."""
 

@@ -14,23 +14,6 @@ from typing import Any, ClassVar, Literal
 
 from pufferfish._base.frozen import FrozenRecord
 
-__all__ = [
-    "AloneWitness",
-    "AnyWitness",
-    "ClusterWitness",
-    "ColumnsWitness",
-    "CouplingWitness",
-    "ForgettingWitness",
-    "LawWitness",
-    "MatrixWitness",
-    "Nearest",
-    "PhaseWitness",
-    "PropagationWitness",
-    "QuiltWitness",
-    "StretchWitness",
-    "Witness",
-]
-
 
 class Nearest(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The member of a continuum Θ, where known, that needs the most noise of those found.

@@ -40,25 +40,6 @@ from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.record import NEVER_CHECKED, Checking
 from pufferfish.theta.states import phase_name
 
-__all__ = [
-    "TOGETHER",
-    "alternatives_of",
-    "check_in_words",
-    "checked_of",
-    "few_as_planned",
-    "few_in_all",
-    "few_in_groups",
-    "few_of_subjects",
-    "hidden_in_words",
-    "law_assumed",
-    "noise_hides_everything",
-    "not_promised_of",
-    "promise_of",
-    "secrets_of",
-    "wide_quantiles",
-    "witness_part",
-]
-
 # -- Warnings where there are so few records that noise hides what they say ------------------------------------------
 
 _NAMED = 3

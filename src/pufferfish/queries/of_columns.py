@@ -33,8 +33,6 @@ from pufferfish.queries.query import (
 )
 from pufferfish.theta.states import state_label
 
-__all__ = ["Joint", "Marginals", "Subset", "combination_labels", "refuse_pooling"]
-
 
 def combination_labels(nodes: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the names of all combinations of the states of some nodes; those of the last node change fastest.

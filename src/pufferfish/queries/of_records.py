@@ -16,8 +16,6 @@ from pufferfish.theta.joint_distribution import exact_number
 from pufferfish.theta.lengths import MOST_PLACED
 from pufferfish.theta.states import state_label
 
-__all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "place_of", "records_named", "rows_of"]
-
 
 def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
     """Return how many records a row of the table has, and how many rows there are; a chain is one row."""

@@ -21,19 +21,6 @@ from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "CDF",
-    "Count",
-    "Frequency",
-    "Histogram",
-    "Mean",
-    "Quantiles",
-    "Sum",
-    "named_quantiles",
-    "states_named",
-    "unknown_state",
-]
-
 # -- Statistics of ordered states ------------------------------------------------------------------------------------
 
 

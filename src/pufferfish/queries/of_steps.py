@@ -13,8 +13,6 @@ from pufferfish.errors import QueryError
 from pufferfish.queries.of_states import states_named, unknown_state
 from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables, Words
 
-__all__ = ["ARROW", "Bouts", "Switches", "Transitions"]
-
 ARROW = " → "
 """Between the two states in the name of an output."""
 

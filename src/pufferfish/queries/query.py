@@ -27,23 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import QueryError
 
-__all__ = [
-    "BoundQuery",
-    "FunctionQuery",
-    "JointQuery",
-    "Line",
-    "LinearQuery",
-    "Measured",
-    "Query",
-    "QueryKind",
-    "RecordQuery",
-    "StepQuery",
-    "Variables",
-    "Words",
-    "l1_distances",
-    "refuse_many_combinations",
-]
-
 Variables = Mapping[Any, tuple[str, ...]]
 """Names of records, with the states of each."""
 

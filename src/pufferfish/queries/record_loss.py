@@ -23,16 +23,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "BlockLoss",
-    "Profile",
-    "RecordLoss",
-    "StepLoss",
-    "as_record_loss",
-    "chains_that_can_decide",
-    "loss_of_query",
-]
-
 Vector = NDArray[np.float64]
 
 

@@ -28,8 +28,6 @@ from pufferfish._core.numbers import laplace
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery
 
-__all__ = ["MOST_SHARP", "Strategy"]
-
 MOST_SHARP = 10**6
 """A measurement is at most so sharp: sums of whole numbers of 64 bits, over all measurements, are then exact."""
 

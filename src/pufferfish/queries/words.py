@@ -22,20 +22,6 @@ from pufferfish.queries.query import Query
 from pufferfish.theta.model_class import Described, Theta, as_theta
 from pufferfish.theta.states import intervals_of_states
 
-__all__ = [
-    "QUERY_WORDS",
-    "BinValues",
-    "NamedQuery",
-    "bins_at_middles",
-    "is_range",
-    "named_queries",
-    "notes_of_query",
-    "query",
-    "query_of",
-    "states_within",
-    "values_of_bins",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedQuery(ReadOnly):

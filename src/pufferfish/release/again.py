@@ -25,8 +25,6 @@ from pufferfish.release.record import MeasurementFields, ReleaseFields, calibrat
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["NOTEBOOK", "commands_of", "notebook_of", "shell_line"]
-
 # -- Commands --------------------------------------------------------------------------------------------------------
 
 _FITTED = re.compile(r"fitted to public data on \S+: (?P<source>.+?)(, column |, [\d,]+ rows?\b)")

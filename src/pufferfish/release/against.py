@@ -28,8 +28,6 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["Allowed", "Part", "allowed", "allowed_after", "chain_sums", "network_sums", "step_bounds"]
-
 Array = NDArray[np.float64]
 
 LogMoments = Callable[[Array], Array]

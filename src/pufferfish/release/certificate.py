@@ -33,8 +33,6 @@ from pufferfish.release.network_certificate import ends_first, of_network
 from pufferfish.release.prepare import draft_of
 from pufferfish.release.record import ReleaseFields, encoded
 
-__all__ = ["PROOF", "Certificate", "certify", "check_texts", "claim_of", "proved", "record_of_noise", "scaled"]
-
 FORMAT = "pufferfish-proof"
 
 PROOF = record_kind("proof", FORMAT, "it is the proof of another release; name another file")

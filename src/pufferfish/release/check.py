@@ -43,8 +43,6 @@ from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.lengths import MOST_STEPS
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["BROKEN", "check_record", "differences", "rules_on_place"]
-
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
 BROKEN += (RecursionError, MemoryError)  # what is nested too deep, or of more records than fit
 """What comes of a record in which something was changed, when what follows is derived."""

@@ -77,8 +77,6 @@ from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.record import Checking, ThetaRecord
 from pufferfish.theta.states import state_label
 
-__all__ = ["calibrated_fields", "data_record", "derived", "place_in", "promised", "with_values"]
-
 AnyFields = TypeVar("AnyFields", bound=ReleaseFields)
 
 Proof = tuple[float, AnyWitness, Sequence[Promise]]

@@ -36,8 +36,6 @@ from pufferfish.release.noise import discrete_laplace_noise, noise_in_bulk
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["Cells", "Database", "PrivateData", "cells_of", "database_of", "divisions_of", "exact_value"]
-
 # -- Errors that do not carry exact values ---------------------------------------------------------------------------
 
 _Arguments = ParamSpec("_Arguments")

@@ -53,8 +53,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret
 from pufferfish.theta.states import state_label
 
-__all__ = ["CalibrationRecord", "DataRecord", "LedgerRecord", "NoiseRecord", "decode", "encode"]
-
 # -- Queries, secrets and settings as plain values, so that a record can hold them and a reader can ------------------
 
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*QUERIES, Window, Weighted, Subset, RecordIs, CountIs)}

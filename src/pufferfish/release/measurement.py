@@ -26,8 +26,6 @@ from pufferfish.release.prepare import warnings_of_model
 from pufferfish.release.release import MeasurementRelease
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["release_measurement"]
-
 _DISTANCES = {
     "ChangeOneDistance()": 1,
     "HammingDistance()": 1,

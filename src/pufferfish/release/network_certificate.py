@@ -16,8 +16,6 @@ from pufferfish._core.networks.junction_tree import buckets_of, cluster_tree
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
 from pufferfish.release.checker import check, check_networks
 
-__all__ = ["ends_first", "of_network"]
-
 _MOST_WORK = 20_000_000
 """Pairs of values of a bound times values of its cluster, of all bounds: about a million take a second to check."""
 

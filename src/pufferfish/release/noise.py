@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import report_progress
 from pufferfish.errors import ReleaseRefused
 
-__all__ = ["discrete_laplace_noise", "fits", "noise_in_bulk"]
-
 _LARGEST = 2**62
 """Answers and noise stay below half of it each, so that their sum is far from the end of 64-bit integers."""
 

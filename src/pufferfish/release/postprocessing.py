@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
 
-__all__ = ["InRecord", "PostProcessing", "QuantileRecord", "project_to_simplex", "quantiles_of"]
-
 # -- What may be done to a noisy value -------------------------------------------------------------------------------
 #
 # Each class is what a record says was done; its ``of`` raises a ValueError where the record says what cannot be.

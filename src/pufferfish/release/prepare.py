@@ -55,8 +55,6 @@ from pufferfish.theta.record import CONDEMNED, Checking, ThetaRecord
 from pufferfish.theta.secrets import RecordIs
 from pufferfish.theta.states import state_label
 
-__all__ = ["ACCEPTED", "FITTED_HERE", "check_arguments", "check_fit", "prove", "warnings_of_model"]
-
 # -- Whether a release is about the same Θ as the ledger that it is charged to ---------------------------------------
 
 _OTHER_THETA_NOTE = " (ε under another Θ)"

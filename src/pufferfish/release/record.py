@@ -54,8 +54,6 @@ from pufferfish.theta.record import Checking, ThetaRecord
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "MEASUREMENT", "RELEASE", "VERSION", "MeasurementFields", "ReleaseFields", "frame_of"]
-
 # -- The record of a release -----------------------------------------------------------------------------------------
 
 FORMAT = "pufferfish-release"

@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["EachRelease", "MeasurementRelease", "Release", "prepare", "read_recorded", "release"]
-
 # -- What every kind of release can do for its readers ---------------------------------------------------------------
 
 

@@ -41,8 +41,6 @@ from pufferfish.release.verification import check_named_once
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta, as_theta
 
-__all__ = ["LeaksTo", "ReleasedCheck", "ReleasedNumber", "check_released", "released_text"]
-
 _WRONG = 0.01
 """A class that is right is called wrong with at most this probability."""
 

@@ -31,8 +31,6 @@ from pufferfish.release.verification import check_named_once, one_history
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NUMBERS", "OF_GROUPS", "ReleaseSeries", "error_of_difference", "label_of", "series"]
-
 _CELLS = 20_000
 _SURE = 1e-12
 """What of a law lies further out than is looked at."""

@@ -18,8 +18,6 @@ from pufferfish.queries import Switches, Transitions
 from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["FromTransitions", "chain_of_counts", "fitted_chain", "nearest_balanced"]
-
 Array = NDArray[np.float64]
 
 _SMOOTHED = 0.5

@@ -49,8 +49,6 @@ from pufferfish.release.record import RELEASE, columns_of, csv_of, encoded, warn
 from pufferfish.release.release import EachRelease, read_recorded
 from pufferfish.theta.model_class import Described
 
-__all__ = ["OutputFiles", "prepare_each", "release_each"]
-
 TABLE_ENDINGS = (".parquet", ".csv")
 
 _REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")

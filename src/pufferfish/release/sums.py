@@ -20,8 +20,6 @@ from pufferfish.release.record import ReleaseFields, frame_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ALPHA", "Total", "Value", "frame_with_totals", "totals_of", "values_of", "wider_groupings"]
-
 ALPHA = 0.05
 
 

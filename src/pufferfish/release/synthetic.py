@@ -15,8 +15,6 @@ from pufferfish.errors import ParameterError
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.steps import fitted_chain
 
-__all__ = ["synthetic_series"]
-
 _MOST_DRAWN = 10**8
 """Records of all synthetic series together."""
 

@@ -15,8 +15,6 @@ from pufferfish._base.writing import read_file
 from pufferfish.errors import ParameterError, printable, shortened
 from pufferfish.release.record import AnyRelease, any_release_in, encoded
 
-__all__ = ["Finding", "Verification", "verify_together"]
-
 _WIDTH = 100
 
 

@@ -53,8 +53,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import NEVER_CHECKED, ThetaRecord
 from pufferfish.theta.states import state_label
 
-__all__ = ["ledger_findings", "values_findings", "verify", "verify_measurement"]
-
 # -- What a release is compared with ---------------------------------------------------------------------------------
 
 _READ = [

@@ -27,17 +27,6 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
 
-__all__ = [
-    "OVER_THETA",
-    "SAME",
-    "ChainSecret",
-    "Distance",
-    "between_chains",
-    "between_cliques",
-    "between_joints",
-    "chain_secret",
-]
-
 OVER_THETA = "belief over theta"
 OVER_BELIEF = "theta over belief"
 

@@ -24,17 +24,6 @@ from pufferfish.errors import ModelError, PufferfishError, RecordError, shortene
 from pufferfish.theta.bif import CPT, TOLERANCE, parse_bif
 from pufferfish.theta.states import listed_labels, state_label
 
-__all__ = [
-    "Parts",
-    "bif_cpts",
-    "crosstab_parts",
-    "deeptime_parts",
-    "hmmlearn_parts",
-    "pgmpy_cpts",
-    "pyagrum_cpts",
-    "quantecon_parts",
-]
-
 # -- Transition matrices from objects of other libraries -------------------------------------------------------------
 
 _SUM = 1e-9

@@ -28,8 +28,6 @@ from pufferfish.theta._imports import bif_cpts, pgmpy_cpts, pyagrum_cpts
 from pufferfish.theta.bif import CPT, TOLERANCE
 from pufferfish.theta.states import refuse_missing, state_label
 
-__all__ = ["BayesianNetwork", "connected", "same_records"]
-
 _MOST_LISTED, _MOST_STATES = 500, 12
 """Nodes, and states of each, that a table of them has."""
 

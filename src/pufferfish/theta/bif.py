@@ -30,8 +30,6 @@ from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, RecordError, printable
 from pufferfish.theta.states import listed_labels, listed_names, state_label
 
-__all__ = ["BIF_MARK", "CPT", "TOLERANCE", "Block", "Syntax", "Token", "Variable", "bif_text", "parse_bif"]
-
 _TOKEN = re.compile(
     r'(?P<skip>\s+|//[^\n]*|/\*.*?\*/)|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\],;|])|(?P<word>[^\s{}()\[\],;|"]+)', re.S
 )

@@ -25,19 +25,6 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = [
-    "CHAIN_MODELS",
-    "CONTINUA",
-    "MIXED",
-    "ChainClass",
-    "ChainMember",
-    "Continuum",
-    "FiniteClass",
-    "check_states",
-    "members_in_words",
-    "origins_of",
-]
-
 STATED = "stated by the user"
 
 MIXED = "mixed chains"

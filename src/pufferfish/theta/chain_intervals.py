@@ -23,9 +23,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["BinaryChainInterval", "IntervalChain"]
-
-
 _LEAST = 1e-9
 """Probabilities of staying that are nearer to 0 or 1 are as good as certain, and bounds on them lose their digits."""
 

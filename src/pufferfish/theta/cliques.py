@@ -18,8 +18,6 @@ from pufferfish.errors import ModelError
 from pufferfish.theta.joint_distribution import exact_law, exact_number
 from pufferfish.theta.states import listed_labels
 
-__all__ = ["Cliques"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Cliques(Shown, ReadOnly):

@@ -18,8 +18,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import states_in_words
 from pufferfish.theta.states import check_number_of_states, listed_labels
 
-__all__ = ["ForgettingClass"]
-
 _MOST_STEPS = 2**62
 
 _MOST_JUMPS = 2000

@@ -13,8 +13,6 @@ from pufferfish.errors import ModelError
 from pufferfish.theta.shown import states_in_words
 from pufferfish.theta.states import check_number_of_states, listed_labels
 
-__all__ = ["GivenLaws"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class GivenLaws(Shown, ReadOnly):

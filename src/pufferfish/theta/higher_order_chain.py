@@ -30,8 +30,6 @@ from pufferfish.theta.markov_chain import (
 from pufferfish.theta.shown import law_in_words
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["HigherOrderChain"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class HigherOrderChain(Shown, ReadOnly):

@@ -22,8 +22,6 @@ from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
 from pufferfish.theta.states import check_number_of_states, listed_labels, listed_names, refuse_missing, state_label
 
-__all__ = ["JointDistribution", "exact_law", "exact_number"]
-
 # -- Probabilities as exact fractions --------------------------------------------------------------------------------
 
 TOLERANCE = Fraction(1, 10**9)

@@ -16,8 +16,6 @@ from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ParameterError
 
-__all__ = ["FOR_EVER", "MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths"]
-
 FOR_EVER = 2**59
 """Steps of a chain that has no end: no bound of a chain that is longer would be larger."""
 

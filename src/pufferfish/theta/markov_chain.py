@@ -37,15 +37,6 @@ from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmm
 from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = [
-    "MarkovChain",
-    "checked_times",
-    "distribution",
-    "initial_law",
-    "transition_laws",
-    "with_longer_stays",
-]
-
 Array = NDArray[np.float64]
 
 _MOST_MIXED = 200

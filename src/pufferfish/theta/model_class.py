@@ -33,19 +33,6 @@ from pufferfish.theta.shown import members_grid, of_one, states_in_words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Described",
-    "Member",
-    "ModelClass",
-    "Theta",
-    "as_theta",
-    "draw_model",
-    "gives_first_law",
-    "lengths_of",
-    "rows_of",
-]
-
-
 Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution
 """A distribution of a known number of records, whose ``groups`` are how many of them may depend on each other."""
 

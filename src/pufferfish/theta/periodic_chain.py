@@ -30,8 +30,6 @@ from pufferfish.theta.markov_chain import (
 from pufferfish.theta.shown import first_law, law_in_words, transitions
 from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
 
-__all__ = ["PeriodicChain"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class PeriodicChain(Shown, ReadOnly):

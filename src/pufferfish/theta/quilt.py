@@ -10,8 +10,6 @@ from pufferfish._core.networks.d_separation import members
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
-__all__ = ["Quilt"]
-
 
 @dataclass(frozen=True, slots=True)
 class Quilt(ReadOnly):

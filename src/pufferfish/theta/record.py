@@ -24,8 +24,6 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["CONDEMNED", "NEVER_CHECKED", "ChainRecord", "Checking", "ThetaRecord"]
-
 Word = Literal["go on", "in doubt", "do not go on"]
 """What a check says of a model."""
 

@@ -18,8 +18,6 @@ from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import ParameterError, printable
 from pufferfish.theta.states import state_label
 
-__all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs", "check_states"]
-
 SecretPair = tuple["Secret", "Secret"]
 
 

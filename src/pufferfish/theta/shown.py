@@ -13,18 +13,6 @@ from pufferfish._base.durations import parse_duration, rounded_micros
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, View, counted
 from pufferfish._draw.chart import Bars, Heat, Lines
 
-__all__ = [
-    "first_law",
-    "in_time",
-    "law_in_words",
-    "main_grids",
-    "mean_dwell_times",
-    "members_grid",
-    "of_one",
-    "states_in_words",
-    "transitions",
-]
-
 _FEW_BOUNDS = 6
 """States between which bounds are shown in short: each takes the room of two numbers."""
 

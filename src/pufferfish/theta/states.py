@@ -18,23 +18,6 @@ from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.words import composed, did_you_mean, names_of, unseen_difference
 from pufferfish.errors import ModelError, ParameterError, shortened
 
-__all__ = [
-    "CLOCKS",
-    "MOST_STATES",
-    "Clock",
-    "check_number_of_states",
-    "clock_named",
-    "intervals_of_states",
-    "listed_labels",
-    "listed_names",
-    "phase_name",
-    "refuse_missing",
-    "state_label",
-    "state_names",
-    "states_by_labels",
-    "steps_of_phase",
-]
-
 MOST_STATES = 2_000
 """So many states a table, and a class that is told by little more than their names, may have."""
 

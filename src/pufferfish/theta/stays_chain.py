@@ -36,8 +36,6 @@ from pufferfish.theta.markov_chain import (
 from pufferfish.theta.shown import law_in_words, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["StaysChain"]
-
 Array = NDArray[np.float64]
 
 Kind = tuple[float, float]

@@ -17,28 +17,6 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
 
-__all__ = [
-    "LogPowers",
-    "LogVectorPath",
-    "Places",
-    "bool_matmul",
-    "closed_classes",
-    "closure",
-    "least_cycle",
-    "log_matmul",
-    "log_of",
-    "mixes",
-    "moved_on",
-    "period",
-    "period_mixes",
-    "periodic_law",
-    "places_of",
-    "solve",
-    "stationary_law",
-    "stationary_log_error",
-    "strong_components",
-]
-
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

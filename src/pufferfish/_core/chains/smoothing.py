@@ -14,8 +14,6 @@ with probability 1/k: a row of few transitions forgets where it was, and the noi
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["completed", "smoothed", "spread"]
-
 Matrix = NDArray[np.float64]
 
 

@@ -22,15 +22,6 @@ from pufferfish._base.frozen import read_only
 from pufferfish._core.numbers.rounding import UNIT, or_infinite
 from pufferfish._core.numbers.wide import LOG_STEP, Wide
 
-__all__ = [
-    "Law",
-    "VectorLaw",
-    "laplace_loss",
-    "log_rounding",
-    "smoothed",
-    "sum_of",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Law:

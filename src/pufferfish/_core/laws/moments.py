@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Walk", "laplace_log_moments", "rate_of"]
-
 Array = NDArray[np.float64]
 
 _MOST_NUMBERS = 20_000_000  # numbers of all matrices together above which moments are bounded, and not computed

@@ -35,8 +35,6 @@ from pufferfish._core.numbers.rounding import UNIT, least_whole, or_infinite
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 
-__all__ = ["AdditiveChain", "LawFamily", "NodeLaws", "mixture_loss", "mixture_shift"]
-
 # -- Laws under every initial law at once ----------------------------------------------------------------------------
 
 Logs = NDArray[np.float64]

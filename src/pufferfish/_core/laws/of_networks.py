@@ -37,8 +37,6 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError
 
-__all__ = ["MOST_ENTRIES", "Factor", "additive_law", "all_node_laws"]
-
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
 Weights = Sequence[NDArray[np.int64]]
 Allowed = Sequence[NDArray[np.bool_] | None]

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.numbers.rounding import UNIT, least_whole, up
 
-__all__ = ["Shift", "atoms", "carried", "distance", "shift", "tie"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shift:

@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._core.laws.transport import carried
 from pufferfish.errors import ModelError
 
-__all__ = ["least_reach", "unmatched"]
-
 Atoms = NDArray[np.int64]
 _Law = tuple[Atoms, list[int]]
 

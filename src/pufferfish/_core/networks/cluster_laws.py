@@ -22,8 +22,6 @@ from pufferfish._core.networks.junction_tree import Bucket, Scope
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
 
-__all__ = ["MOST_ENTRIES", "ClusterLaws", "Table"]
-
 Logs = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]

@@ -11,8 +11,6 @@ from pufferfish._core.networks.cluster_laws import ClusterLaws
 from pufferfish._core.networks.junction_tree import Scope
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 
-__all__ = ["Configurations", "Pattern", "Places", "bounds_of"]
-
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Places = tuple[int, ...]

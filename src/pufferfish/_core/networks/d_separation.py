@@ -17,8 +17,6 @@ from graphlib import TopologicalSorter
 
 from pufferfish._base.frozen import ReadOnly
 
-__all__ = ["Dag", "members", "set_of"]
-
 
 def set_of(nodes: Sequence[int]) -> int:
     """Return a set of nodes as a number; :func:`members` is the way back."""

@@ -29,8 +29,6 @@ from pufferfish._core.networks.d_separation import Dag, members
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
 
-__all__ = ["MOST_ENTRIES", "Inference", "Table"]
-
 Matrix = NDArray[np.float64]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
 

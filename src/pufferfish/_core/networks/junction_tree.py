@@ -21,8 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Bucket", "ClusterTree", "buckets_of", "cluster_tree"]
-
 Scope = tuple[int, ...]
 
 _MANY = 32  # neighbours from which on a node's price is not kept up to date

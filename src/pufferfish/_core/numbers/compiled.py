@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 
 from pufferfish._base.progress import report_progress
 
-__all__ = ["Loop", "Loops", "reached", "renamed", "version"]
-
 _INTERPRETED = 100_000  # steps that a loop does interpreted before it is compiled
 _TOGETHER = 10
 """Searches of which none does enough for compiling to pay have done enough together at so many times as much."""

@@ -26,19 +26,6 @@ from pufferfish._base.checked import real_number
 from pufferfish._core.numbers.rounding import least_whole
 from pufferfish.errors import ParameterError
 
-__all__ = [
-    "LaplaceSum",
-    "accuracy",
-    "check_alpha",
-    "errors_within",
-    "joint_error",
-    "laplace_sum",
-    "mean_moduli",
-    "mean_modulus",
-    "share_of_each",
-    "widest",
-]
-
 # -- The discrete Laplace law on the integers ------------------------------------------------------------------------
 
 _TOLD_APART = 2.0**33

@@ -12,21 +12,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = [
-    "SMALLEST",
-    "TINY",
-    "UNIT",
-    "Bracket",
-    "bracket",
-    "down",
-    "float_up",
-    "least_whole",
-    "log_up",
-    "nearest",
-    "or_infinite",
-    "up",
-]
-
 # -- Inverting a function that falls ---------------------------------------------------------------------------------
 
 _MOST_EVALUATIONS = 60

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._core.numbers.compiled import Loop
 
-__all__ = ["LOG_STEP", "Wide"]
-
 Values = NDArray[np.float64]
 Levels = NDArray[np.int64]
 

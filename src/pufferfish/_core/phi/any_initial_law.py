@@ -33,8 +33,6 @@ from pufferfish._core.numbers.rounding import SMALLEST, TINY, UNIT
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.phi import Kernel, Slopes, slopes_of, stars_of
 
-__all__ = ["LEAST", "AfterStart", "AnyPrior", "fits"]
-
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]

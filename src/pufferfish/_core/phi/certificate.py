@@ -17,8 +17,6 @@ import numpy as np
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 from pufferfish._core.phi.simplex import climb, stars
 
-__all__ = ["SEARCHED", "pass_on", "phi", "prove", "search_each", "walk"]
-
 # With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do.
 SEARCHED = 300.0
 _NEAR = 1e-12  # a bound this near to what is attained, in nats, needs no search

@@ -12,8 +12,6 @@ import numpy as np
 
 from pufferfish._core.numbers.compiled import Loop
 
-__all__ = ["least_factors"]
-
 _NOTHING = 1e-16  # what is left over by rounding alone
 _LARGEST = 1e12  # factors that are none
 # How near the least factor is found, as a share of it; and how many factors are tried for it.

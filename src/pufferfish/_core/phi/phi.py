@@ -33,18 +33,6 @@ from pufferfish._core.phi.certificate import SEARCHED, pass_on, prove, search_ea
 from pufferfish._core.phi.simplex import climb
 from pufferfish.errors import ModelError
 
-__all__ = [
-    "Kernel",
-    "LogRatios",
-    "Slopes",
-    "StackedRatios",
-    "close",
-    "solve_around",
-    "solve_flat",
-    "solve_slopes",
-    "without_flows",
-]
-
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]

@@ -27,8 +27,6 @@ from pufferfish._core.numbers.rounding import TINY, UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.phi import Kernel, LogRatios, Slopes, slopes_of, solve_flat, without_flows
 
-__all__ = ["EntryBounds", "IntervalRatios", "Marginals", "reversed_bounds"]
-
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 

@@ -21,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["climb", "on_path", "passed_on", "path_ratio", "stars", "taken_in"]
-
 TIGHT = 1e-12  # a constraint with less slack than this counts as tight
 OPTIMAL = 1e-13  # a flow that is less negative than this share of the mass behind its arc counts as none
 # A state passes on more than it takes in, by this share times the number of states: the proof must survive its own

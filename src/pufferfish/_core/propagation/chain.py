@@ -58,8 +58,6 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart"]
-
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -39,8 +39,6 @@ from pufferfish._core.propagation.clusters import (
     with_ancestors,
 )
 
-__all__ = ["ColumnsAttained", "ColumnsPropagation"]
-
 MOST_VALUES = 1_500  # joint values of which all pairs are looked at
 _KEPT = 4  # plans that are kept, for losses that are 0 at other nodes
 

@@ -16,8 +16,6 @@ from pufferfish._core.networks.junction_tree import Scope
 from pufferfish._core.phi.phi import Kernel, without_flows
 from pufferfish._core.propagation.loops import CEILING, DIRECT, INNER, Steps
 
-__all__ = ["Large", "Layout", "Term"]
-
 MOST_ROWS = 1_500  # configurations of a separator that a message tells apart; of larger ones it is one number
 MOST_COLUMNS = 5_000  # configurations of a cluster that are held in pairs, to take out one variable at a time
 MOST_WHOLE = 4e6  # pairs of a separator's configurations times columns for which Φ is searched at once: memory

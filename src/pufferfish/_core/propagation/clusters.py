@@ -39,16 +39,6 @@ from pufferfish._core.propagation.cluster_plan import Layout, Term
 from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
 from pufferfish.errors import ModelError
 
-__all__ = [
-    "LOOPS",
-    "SECONDS_OF_ALTERNATIVES",
-    "Attained",
-    "ClusterPropagation",
-    "ClusterSweep",
-    "closed_losses",
-    "with_ancestors",
-]
-
 LOOPS = Loops(
     gathered,
     sweep,

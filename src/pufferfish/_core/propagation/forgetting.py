@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
 
-__all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_stretch", "told_by_uniform"]
-
 _SHORT = 2**12  # steps up to which every record is followed where all losses are alike
 # Share of a fixed point by which the middle of a chain may be below it, and is taken to be there.
 _SETTLED = 1e-12

@@ -7,8 +7,6 @@ import numpy as np
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.certificate import phi
 
-__all__ = ["CEILING", "DIRECT", "INNER", "Steps", "eliminate", "gathered", "sweep", "worst_of"]
-
 # How a step takes a bound: its largest entry, added to all pairs; as it is; or through Φ.
 CEILING, DIRECT, INNER = 0, 1, 2
 

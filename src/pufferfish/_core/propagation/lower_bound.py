@@ -36,8 +36,6 @@ from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
 from pufferfish._core.networks.junction_tree import buckets_of
 from pufferfish._core.numbers.rounding import UNIT, bracket
 
-__all__ = ["TiltedChain", "TiltedNetwork", "TiltedSteps", "scale_too_small", "telling_most"]
-
 # -- How much a Laplace release of a network's nodes certainly leaks -------------------------------------------------
 
 # Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed.

@@ -35,8 +35,6 @@ from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals, 
 from pufferfish._core.propagation.steps import FixedPoint, Settled, Steps
 from pufferfish.errors import ModelError
 
-__all__ = ["AnyPast", "Homogeneous", "Side", "future_of", "past_of", "sides_between"]
-
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]

@@ -26,8 +26,6 @@ from pufferfish._core.chains.markov import (
 from pufferfish._core.phi.any_initial_law import AnyPrior
 from pufferfish._core.phi.phi import LogRatios, StackedRatios, close, solve_around, solve_flat
 
-__all__ = ["FixedPoint", "Settled", "Steps"]
-
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish._core.propagation.sweep import Repeated, Run, Segment
 
-__all__ = ["SAME", "PathPair", "StretchLeak", "Unfolded", "unfolded", "worst_paths", "worst_place"]
-
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Whole = NDArray[np.int64]

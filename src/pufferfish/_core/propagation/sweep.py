@@ -24,20 +24,6 @@ from pufferfish._core.phi.phi import close
 from pufferfish._core.propagation.past_and_future import Homogeneous, Side
 from pufferfish._core.propagation.steps import Settled
 
-__all__ = [
-    "Fold",
-    "Repeated",
-    "Run",
-    "Segment",
-    "exact_steps",
-    "folded",
-    "from_the_end",
-    "overlaps",
-    "plus",
-    "sweep",
-    "sweep_folded",
-]
-
 # -- Profiles that repeat: equal stretches that come again and again are one cycle -----------------------------------
 
 # Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs.

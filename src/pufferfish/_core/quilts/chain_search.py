@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import down, up
 
-__all__ = ["LeakThrough", "Objective", "Quilt", "Score", "SearchProblem", "evaluate", "worst_node"]
-
 Vector = NDArray[np.float64]
 
 

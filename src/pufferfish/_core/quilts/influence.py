@@ -43,8 +43,6 @@ from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.rows_between_bounds import EntryBounds, IntervalRatios
 from pufferfish.errors import ModelError
 
-__all__ = ["ChainInfluence", "IntervalInfluence", "NodeGroup"]
-
 # -- Max-influence of chain quilts where the matrix of every step is any one between two bounds ----------------------
 
 Matrix = NDArray[np.float64]

@@ -28,8 +28,6 @@ from pufferfish._core.networks.inference import Inference
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.quilts.chain_search import Objective
 
-__all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
-
 _LARGE = 16  # a quilt counts as one that is looked at for every so many nodes that it has
 _MOST_TOGETHER = 24  # nodes whose joint law is looked at; that of more has too many values
 _WAITING = 32  # for every quilt that may be looked at, how many may be waiting

@@ -43,8 +43,6 @@ from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair, check_states
 from pufferfish.theta.states import state_label
 
-__all__ = ["pairs_of_laws"]
-
 
 def network_pairs(
     index: int, network: BayesianNetwork, query: LinearQuery, secrets: Sequence[SecretPair] | None

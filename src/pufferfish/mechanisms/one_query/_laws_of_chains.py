@@ -32,8 +32,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
 
-__all__ = ["StepCoding", "chain_pairs", "chain_work"]
-
 # -- The number of steps of some kind --------------------------------------------------------------------------------
 
 

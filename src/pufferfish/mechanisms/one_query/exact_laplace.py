@@ -22,8 +22,6 @@ from pufferfish.mechanisms.one_query.wasserstein import shift_of
 from pufferfish.mechanisms.witness import LawWitness, Witness
 from pufferfish.queries import LinearQuery, Query
 
-__all__ = ["ExactLaplace"]
-
 _TOLERANCE = 1e-10  # how near the loss of the least noise comes to ε, relatively
 _SEVERAL = (
     "it covers queries whose outputs all follow from one number with few values, but this one has {} outputs; ask for "

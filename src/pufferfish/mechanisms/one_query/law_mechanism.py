@@ -25,8 +25,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
 
-__all__ = ["Decisive", "LawMechanism"]
-
 _KEPT = 8_000_000  # numbers in the laws of a query up to which they are kept: about 130 megabytes
 _SECONDS = 1e-8  # how long a multiplication takes, where the laws are computed again for the proof
 

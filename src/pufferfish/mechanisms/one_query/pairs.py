@@ -26,24 +26,6 @@ from pufferfish.queries import LinearQuery
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret, check_states
 
-__all__ = [
-    "About",
-    "AnyLaw",
-    "Coding",
-    "LawPair",
-    "OnLine",
-    "Values",
-    "both",
-    "clique_conditions",
-    "counts_of",
-    "law_of_values",
-    "line_through",
-    "pairs_of_secrets",
-    "place_of",
-    "possible_pair",
-    "records_of",
-]
-
 # -- Laws of vectors in exact fractions ------------------------------------------------------------------------------
 
 _MOST_LISTED = 1_000_000  # whole numbers from the least to the greatest value up to which a law lists all of them

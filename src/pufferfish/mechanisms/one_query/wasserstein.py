@@ -31,8 +31,6 @@ from pufferfish.mechanisms.witness import CouplingWitness, Witness
 from pufferfish.queries import Query
 from pufferfish.theta.joint_distribution import exact_law, exact_number
 
-__all__ = ["ApproximateWasserstein", "Wasserstein", "wasserstein_inf"]
-
 # -- ∞-Wasserstein distance of two finite laws -----------------------------------------------------------------------
 
 _ULP = Fraction(1, 2**52)

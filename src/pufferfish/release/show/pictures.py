@@ -41,8 +41,6 @@ from pufferfish.release.show.values import are_shares
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_release"]
-
 _MOST_PANELS = 12
 _MOST_BARS = 60
 _MOST_TICKS = 40

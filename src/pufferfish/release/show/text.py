@@ -20,31 +20,6 @@ from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile
 from pufferfish.release.show.values import are_shares, joint_error, marked, weak_lines, weak_values
 from pufferfish.release.sums import totals_of, wider_groupings
 
-__all__ = [
-    "assumed_in_short",
-    "described",
-    "division",
-    "heading",
-    "heads_of",
-    "hides_line",
-    "impossible_lines",
-    "lines_of_each",
-    "measurement_view",
-    "noise_line",
-    "postprocessing_lines",
-    "promise_line",
-    "promise_lines",
-    "quantile_lines",
-    "read_line",
-    "record_named",
-    "release_view",
-    "rows_of",
-    "size_line",
-    "summary",
-    "totals_of_groups",
-    "without_ledger",
-]
-
 _MOST_LABEL = 60
 
 

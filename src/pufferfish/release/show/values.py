@@ -32,22 +32,6 @@ from pufferfish.release.sums import frame_with_totals, totals_of, wider_grouping
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Cover",
-    "Numbers",
-    "are_shares",
-    "csv_link",
-    "each_part",
-    "joint_error",
-    "marked",
-    "measured_part",
-    "notes_of",
-    "values_part",
-    "weak_line",
-    "weak_lines",
-    "weak_values",
-]
-
 # -- Which released values are no larger than their own error: reports mark them, and it is said how many ------------
 
 

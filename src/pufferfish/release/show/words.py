@@ -21,8 +21,6 @@ from pufferfish._base.words import did_you_mean
 from pufferfish._base.writing import Kind, read_file
 from pufferfish.errors import ParameterError, printable
 
-__all__ = ["WORDS", "WORDS_FILE", "Marked", "MarkedLabels", "Words", "read_words", "unmarked", "words_file"]
-
 WORDS: Mapping[str, str] = FrozenDict(
     tomllib.loads(files("pufferfish.release.show").joinpath("words.toml").read_text("utf-8"))
 )
