@@ -233,8 +233,8 @@ def test_it_is_a_metric(seed: int, m: int) -> None:
         ([math.inf], [1], [0], [1], r"x\[0\] is inf, expected a finite number"),
         ([0], [1], [math.nan], [1], r"y\[0\] is nan"),
         (["a"], [1], [0], [1], r"x\[0\] is 'a'"),
-        ([[0, 1]], [1], [[0, 1, 2]], [1], "atoms of 2 coordinates, y of 3"),
-        ([[0, 1]], [1], [0], [1], "atoms of 2 coordinates, y of 1"),
+        ([[0, 1]], [1], [[0, 1, 2]], [1], "atoms of 2 and of 3 coordinates"),
+        ([[0, 1]], [1], [0], [1], "atoms of 1 and of 2 coordinates"),
         ([[0, 0.5]], [1], [[0, 1]], [1], "vectors must be of whole numbers"),
     ],
 )

@@ -260,6 +260,15 @@ def test_only_noise_and_releases_are_certified() -> None:
         pf.certify(1.0)  # pyrefly: ignore[bad-argument-type]
 
 
+def test_a_query_of_a_users_own_is_not_covered() -> None:
+    class Steps(pf.Count):
+        """A query that no file can name."""
+
+    noise = pf.LeakagePropagation(TWO, 50).calibrate(Steps("a"), 1.0)
+    with pytest.raises(NotApplicableError, match="a query of somebody's own is not covered"):
+        pf.certify(noise)
+
+
 def test_many_states_take_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen states whose stays last fifty records: what is told settles only after hundreds of records."""
     step = np.eye(16) * 0.98 + np.roll(np.eye(16), 1, axis=1) * 0.012 + np.roll(np.eye(16), -1, axis=1) * 0.008

@@ -406,6 +406,7 @@ class Claim:
         self.release, self.query, self.epsilon = release, made["query"], Fraction(release["epsilon"])
         need(self.epsilon > 0 and release["delta"] == 0, "epsilon must be above 0, and delta 0")
         need(1 < len(set(self.states)) == len(self.states), "states must be two or more, and different")
+        need(type(self.query) is dict, "a query of somebody's own is not covered")
         self.limit, self.kind = exp(self.epsilon, False), self.query.get("is")
         self.lengths(release["data"], made, release["mechanism"]["longest_chain"])
         rows, unit, labels, over_all = self.asked(self.query, self.states, self.of_records)
