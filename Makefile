@@ -14,7 +14,7 @@ demo: .venv/plain  ## the main job on real data: a private histogram and its pic
 test: .venv/ready .venv/loops .venv/spark  ## every test function with some of its cases, doctests included, on all cores: a few minutes
 	$(PY) -m pytest -n auto --dist worksteal
 
-test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
+test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: an hour
 	$(PY) -m pytest -n auto --dist worksteal --slow
 
 test-r: .venv/ready  ## the R package in r/, where there are R, reticulate, testthat, knitr and rmarkdown: some minutes
