@@ -28,7 +28,7 @@ WORDS = "aabaabbaababbbaabbabaab" * 12
             ([[[1.5, -0.5], [0.5, 0.5]], [[0.6, 0.4], [0.2, 0.8]]],),
             r"\[0\]\[0\]\[1\] is -0.5, expected a probability",
         ),
-        ((TENSOR, [0.5, 0.5]), r"initial_distribution has 2 entries, expected shape \(2, 2\)"),
+        ((TENSOR, [0.5, 0.5]), r"initial_distribution has shape \(2,\), expected \(2, 2\)"),
         ((TENSOR, "sometimes"), "initial_distribution is 'sometimes'"),
         (([[[1, 0], [0, 1]], [[1, 0], [0, 1]]],), "the chain has several stationary laws"),
         (([[[1, 0], [1, 0]], [[1, 0], [1, 0]]],), "state '1' has probability 0"),

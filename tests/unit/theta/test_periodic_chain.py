@@ -27,7 +27,7 @@ PHASES = pf.PeriodicChain([NIGHT, DAY], states=["a", "b"])
         ((NIGHT,), r"matrices has shape \(2, 2\), expected \(phases, k, k\)"),
         ((HOURS[:5], "stationary", "hour", "1min"), "there are 5 matrices, expected 24"),
         ((HOURS, "stationary", "hour"), 'step is missing: with clock="hour"'),
-        ((HOURS, "stationary", "hour", "7min"), "step is 7min, and one hour of the clock .* is no whole number"),
+        ((HOURS, "stationary", "hour", "7min"), "step is 7min, and one hour of the clock .* is not a whole number"),
         ((HOURS, "stationary", "hour", "2h"), "step is 2h, and one hour of the clock"),
         ((HOURS, "stationary", "hour", 60), "step is 60 without a unit"),
         ((HOURS, "stationary", "hours", "1min"), "clock is 'hours', expected one of 'hour', 'weekday'.*None"),

@@ -26,7 +26,7 @@ CHAIN = pf.StaysChain(SWAP, STAYS, states=["rest", "walk"])
         ((SWAP, STAYS[:1]), "stays has 1 entries and exits 2 states"),
         ((SWAP, [[], STAYS[1]]), r"stays\[0\] is empty"),
         ((SWAP, [[(0.8, 0.5)], STAYS[1]]), r"stays\[0\] sums to 0.8"),
-        ((SWAP, [[(1.0, 1.0)], STAYS[1]]), r"stays\[0\]\[0\] goes on with probability 1, expected .* stays end"),
+        ((SWAP, [[(1.0, 1.0)], STAYS[1]]), r"stays\[0\]\[0\] goes on with probability 1, expected .* every stay ends"),
         ((SWAP, [[(1.0, 0.5), (0.0, 0.5)], STAYS[1]]), r"stays\[0\]\[1\] has share 0"),
         ((SWAP, [[(1.0, "x")], STAYS[1]]), r"stays\[0\]\[0\] is \(1.0, 'x'\), expected \(share, keep\)"),
         ((SWAP, "often"), "stays is 'often', expected a list for each state"),
