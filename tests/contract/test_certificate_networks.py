@@ -73,6 +73,9 @@ def test_every_part_of_a_release(pair: Pair, tmp_path: Path, capsys: pytest.Capt
             if path[:1] == ("noisy_values",):
                 assert np.all(np.isreal(other)), other
                 continue
+            if path == ("calibration", "query", "records"):  # the same columns in another order
+                assert sorted(other) == sorted(at(release, path))
+                continue
             named = [name for name in LOOSE if path[: len(name)] == name]
             assert named, (path, other)
             assert ".".join(named[0]) in not_checked
