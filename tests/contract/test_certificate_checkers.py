@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_certificate_forgeries import CASES, RELEASES, SIX, STATES, THREE, disturbed, edited, honest, replaced
+from test_certificate_forgeries import (
+    CASES,
+    RELEASES,
+    SIX,
+    STATES,
+    THREE,
+    disturbed,
+    edited,
+    honest,
+    of_an_only_state_before,
+    replaced,
+)
 
 import browsers
 import pufferfish as pf
@@ -175,6 +186,11 @@ def test_false_claims(rows: Any, run: Run, tmp_path: Path) -> None:
         for _ in range(60)
     ]
     assert not any(agree(run, files, tmp_path))
+
+
+def test_a_step_from_the_only_state_before_is_paid(run: Run, tmp_path: Path) -> None:
+    files = [texts(*of_an_only_state_before(paid=paid)) for paid in (True, False)]
+    assert agree(run, files, tmp_path) == [True, False]
 
 
 # -- What only the second one refused when it was written, and the first one does now ----------------------------------
