@@ -503,7 +503,7 @@ const pufferfish = (() => {
       `future bound ${next} does not follow from bound ${i}`));
     const laws = chain.laws(past.length);
     toPast.forEach(([i, next], n) => need(
-      holds(chain.back(laws, i, i === next && phases === 1), ...passes(past[i], 0), goal(past[next]),
+      holds(chain.back(laws, i, i === next || phases > 1), ...passes(past[i], 0), goal(past[next]),
         named.get("past")[n]),
       `past bound ${next} does not follow from bound ${i}`));
 
