@@ -204,10 +204,10 @@ class _OfSeveral(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 def _fields_of(model: Any) -> dict[str, Any]:
-    if model in _FIELDS:
-        return _FIELDS[model]
     if issubclass(model, Continuum):
         return dict(model.in_file)
+    if model.kind in _MODELS:  # by its kind: a class that a user derives from a model is of the model's
+        return _FIELDS[_MODELS[model.kind]]
     raise ModelError(f"theta is a class of {model.kind}, which cannot be stored in a model file or a release")
 
 
