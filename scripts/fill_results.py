@@ -11,8 +11,9 @@ format. A row is named by its first cell and its other cells of text. ``*`` stan
 and ``A / B`` for the ratio of two. ``&`` joins several places. Several numbers are shown as the least *to* the
 greatest.
 
-No other number is allowed in a sentence of results, compared and performance, so that none is left behind when a command is run again:
-settings must be written as in a file of results ("51 states", "T = 100"), and items of the paper are no numbers.
+No other number is allowed in a sentence of results, compared and performance, so that none is left behind when a
+command is run again: settings must be written as in a file of results ("51 states", "T = 100"), and items of the paper
+are no numbers.
 """
 
 import re
@@ -141,7 +142,9 @@ def main() -> None:
         return
     lines = [f"docs/{name}:{line}: {what}" for name in PAGES for line, what in wrong((DOCS / name).read_text())]
     lines += [
-        f"{page.name}: a table or a number is an old one" for page in pages if filled(page.read_text()) != page.read_text()
+        f"{page.name}: a table or number is an old one"
+        for page in pages
+        if filled(page.read_text()) != page.read_text()
     ]
     print("\n".join(lines), file=sys.stderr, end="\n" if lines else "")
     sys.exit(bool(lines))
