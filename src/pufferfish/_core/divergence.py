@@ -4,9 +4,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pufferfish._base.checked import probabilities
+from pufferfish._core import Array
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
@@ -57,11 +58,11 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     return max(0.0, up(float(np.max(logs)) + slack + missing))
 
 
-def _sum(law: NDArray[np.float64]) -> Fraction:
+def _sum(law: Array) -> Fraction:
     return sum(map(Fraction, law.tolist()), Fraction(0))
 
 
-def _law(masses: Any, name: str) -> NDArray[np.float64]:
+def _law(masses: Any, name: str) -> Array:
     law = probabilities(masses, name)
     if law.ndim != 1 or law.size == 0:
         raise ModelError(f"{name} has shape {law.shape}, expected one dimension with at least one mass")
@@ -73,7 +74,7 @@ def _law(masses: Any, name: str) -> NDArray[np.float64]:
     return law
 
 
-def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def max_log_ratio(log_rows: Array) -> Array:
     """Largest log ratio of every pair of rows of logarithms, −∞ for a (structural) zero.
 
     Entry [x, x'] is max over columns y with ``log_rows[x, y] > −∞`` of ``log_rows[x, y] − log_rows[x', y]``: +∞ where

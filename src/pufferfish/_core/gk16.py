@@ -26,14 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.chains.markov import LogPowers, LogVectorPath, stationary_log_error
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, up
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # -- The matrix: certified norms, and certified rows of (I − Γ)⁻¹ ---------------------------------------------------
 
@@ -225,7 +222,7 @@ _norm_is_below, _solve, _largest_sums = Loop(norm_is_below), Loop(solve), Loop(l
 class Alphabets(NamedTuple):
     """Which states records can have: ``sets[i]`` for the i-th record, and from ``cycle`` on again and again."""
 
-    sets: list[NDArray[np.intp]]
+    sets: list[Indices]
     cycle: int
     missing: tuple[int, int] | None
     """A state, and another that a record after it may have, but never has after this one."""
@@ -233,7 +230,7 @@ class Alphabets(NamedTuple):
     @classmethod
     def of(cls, start: Mask, possible: Mask) -> "Alphabets":
         """Follow the support of the initial law along the transitions that are possible."""
-        sets: list[NDArray[np.intp]] = []
+        sets: list[Indices] = []
         seen: dict[bytes, int] = {}
         now = start
         while now.tobytes() not in seen:
@@ -330,7 +327,7 @@ def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: f
         """Half of the largest sum of two spreads, moved up by their errors."""
         return float(total.max()) / 2 * (1 + 2 * UNIT) + error
 
-    def inner(u: NDArray[np.intp], x: NDArray[np.intp], z: NDArray[np.intp]) -> tuple[float, float, float]:
+    def inner(u: Indices, x: Indices, z: Indices) -> tuple[float, float, float]:
         onto, over, through = one[np.ix_(u, x)], one[np.ix_(x, z)], two[np.ix_(u, z)]
         of_last, of_next = max_log_ratio(onto), max_log_ratio(over.T)
         left, right = of_last + max_log_ratio(through).T, of_next + max_log_ratio(through.T).T

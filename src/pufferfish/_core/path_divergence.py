@@ -22,14 +22,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
+from pufferfish._core import Array, Whole
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish._core.numbers.wide import Wide
 
-Array = NDArray[np.float64]
-Steps = NDArray[np.int64]
 States = Sequence[Sequence[int]]
 
 _BLOCK = 8192  # records looked at together
@@ -85,7 +83,7 @@ class _Settling:
         self.arrays = np.array(arrays)
         self.kept, self.period = len(arrays), period
 
-    def place(self, steps: Steps) -> tuple[Steps, Steps]:
+    def place(self, steps: Whole) -> tuple[Whole, Whole]:
         """Return where the arrays of some steps are kept, and how many periods later they are meant."""
         if not self.period:
             return steps, np.zeros_like(steps)
@@ -140,7 +138,7 @@ class MaxPlusPath:
         largest = max(abs(top) for top in tops)
         return (count - 1) * (weight_error + UNIT * (2 * spread + largest)) + UNIT * (count + 4) * way
 
-    def at(self, steps: Steps) -> Array:
+    def at(self, steps: Whole) -> Array:
         """Return the vectors number ``steps`` (0 is v itself), shape (n, k)."""
         place, rounds = self._path.place(steps)
         return self._path.arrays[place] + (self._offsets[place] + rounds * self._drift)[:, None]
@@ -224,7 +222,7 @@ class Normalisers:
         k = matrices[0].shape[0]
         self.error: float = error + start_error + 2 * UNIT * ((count + 1) * (k + 2) + k)
 
-    def at(self, steps: Steps, way: int) -> Array:
+    def at(self, steps: Whole, way: int) -> Array:
         """Return, for way 0, the largest log P_b(X_t ∈ A) / P_a(X_t ∈ A), for way 1 of a over b; shape (n, s)."""
         return self._path.arrays[self._path.place(steps)[0], way]
 
@@ -260,7 +258,7 @@ class PathRatio:
         total = float(self._forward.at(np.array([length - 1])).max())
         return max(0.0, total + self._forward.error + 4 * UNIT * abs(total))
 
-    def given(self, length: int, steps: Steps, sets: States) -> Array:
+    def given(self, length: int, steps: Whole, sets: States) -> Array:
         """Return the bounds given that record ``steps[n]`` is in ``sets[s]``, shape (n, s); −∞ where a says it is not.
 
         ``sets`` are those the normalisers were made for.

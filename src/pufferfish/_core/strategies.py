@@ -24,28 +24,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Mask, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import stationary_law
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 # -- Sets of counts that tell a histogram ----------------------------------------------------------------------------
 
 
-def bins(k: int) -> Rows:
+def bins(k: int) -> Whole:
     """Return every state by itself."""
     return np.eye(k, dtype=np.int64)
 
 
-def star(k: int, middle: int) -> Rows:
+def star(k: int, middle: int) -> Whole:
     """Return every state by itself but one."""
     return np.delete(bins(k), middle, axis=0)
 
 
-def tree(edges: Sequence[tuple[int, int]], k: int) -> Rows:
+def tree(edges: Sequence[tuple[int, int]], k: int) -> Whole:
     """Return for every edge of a tree on the states the count on the side away from state 0.
 
     Examples
@@ -70,7 +66,7 @@ def tree(edges: Sequence[tuple[int, int]], k: int) -> Rows:
     return below[order[1:]]
 
 
-def all_trees(k: int) -> Iterator[Rows]:
+def all_trees(k: int) -> Iterator[Whole]:
     """Yield all k^(k−2) trees on the states, by Prüfer's codes."""
     if k == 2:
         yield tree([(0, 1)], 2)
@@ -87,7 +83,7 @@ def all_trees(k: int) -> Iterator[Rows]:
         yield tree([*edges, (first, last)], k)
 
 
-def split(k: int, where: Callable[[int, int], int]) -> Rows:
+def split(k: int, where: Callable[[int, int], int]) -> Whole:
     """Return the counts of a splitting of ordered states; ``where`` gives the last state of a stretch's first part.
 
     Examples
@@ -97,7 +93,7 @@ def split(k: int, where: Callable[[int, int], int]) -> Rows:
            [1, 0, 0, 0],
            [0, 0, 1, 0]])
     """
-    rows: list[NDArray[np.int64]] = []
+    rows: list[Whole] = []
     waiting = [(0, k - 1)]
     while waiting:
         first, last = waiting.pop()
@@ -111,7 +107,7 @@ def split(k: int, where: Callable[[int, int], int]) -> Rows:
     return np.array(rows)
 
 
-def prefixes(k: int) -> Rows:
+def prefixes(k: int) -> Whole:
     """Return the counts of the first state, of the first two, and so on, but that of all."""
     return np.tril(np.ones((k, k), dtype=np.int64))[:-1]
 
@@ -136,14 +132,14 @@ def mean_shifts(transition_matrix: Matrix, records: float) -> Matrix:
     return total
 
 
-def shifts_of(responses: list[Matrix], rows: NDArray[np.int64]) -> Matrix:
+def shifts_of(responses: list[Matrix], rows: Whole) -> Matrix:
     """Return |(D A_j)_x − (D A_j)_x'| of every pair of states under every D; shape (pairs, m)."""
     x, x_ = np.triu_indices(rows.shape[1], 1)
     means = [response @ rows.T for response in responses]
     return np.concatenate([np.abs(mean[x] - mean[x_]) for mean in means])
 
 
-def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: Vector | None = None) -> Vector:
+def best_scales(shifts: Matrix, taken: Mask, power: float, start: Vector | None = None) -> Vector:
     """Return scales b with the least error, and a first-order leakage of 1; shape (m,).
 
     ``shifts``, (pairs, m), are what each measurement tells of each pair at scale 1, ``taken``, (outputs, m), which
@@ -158,7 +154,7 @@ def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: V
     return float(np.max(shifts @ w)) / w
 
 
-def _cost(u: Vector, shifts: Matrix, taken: NDArray[np.bool_], power: float, sharper: float) -> tuple[float, Vector]:
+def _cost(u: Vector, shifts: Matrix, taken: Mask, power: float, sharper: float) -> tuple[float, Vector]:
     """Return log error + log leakage, and the gradient in u = log w."""
     w = np.exp(u - u.max())
     errors, slopes = errors_of(1 / w, taken)
@@ -176,7 +172,7 @@ def _cost(u: Vector, shifts: Matrix, taken: NDArray[np.bool_], power: float, sha
     return of_errors + of_leakages, gradient
 
 
-def errors_of(scales: Vector, taken: NDArray[np.bool_]) -> tuple[Vector, Matrix]:
+def errors_of(scales: Vector, taken: Mask) -> tuple[Vector, Matrix]:
     """Return E|S| of sums of Laplace variables, and how it changes with every scale: (2/π) ∫ (1 − φ(t))/t² dt."""
     single = taken.sum(axis=1) == 1
     errors, slopes = np.zeros(len(taken)), np.zeros(taken.shape)
@@ -256,15 +252,15 @@ _FIRST_STEP, _LAST_STEP = 0.24, 0.01  # by how much, in nats, a scale is moved
 class Proposal:
     """Counts to measure, with the scales of their noise and the error that they are expected to lead to."""
 
-    rows: Rows
+    rows: Whole
     scales: Vector
     error: float
 
 
 def proposals(
-    taken_of: Callable[[Rows], NDArray[np.bool_] | None],
+    taken_of: Callable[[Whole], Mask | None],
     responses: list[Matrix],
-    leakage: Callable[[Rows, Vector], float],
+    leakage: Callable[[Whole, Vector], float],
     epsilon: float,
     power: float,
     *,
@@ -286,7 +282,7 @@ def proposals(
         Whether scales are moved afterwards: not where the leakage is linear, as here.
     """
     k = len(responses[0])
-    candidates: list[tuple[Proposal, NDArray[np.bool_]]] = []
+    candidates: list[tuple[Proposal, Mask]] = []
     alone = best_scales(shifts_of(responses, bins(k)), np.eye(k, dtype=np.bool_), power)
     for rows, start in _candidates(k, alone):
         taken = taken_of(rows)
@@ -312,7 +308,7 @@ def proposals(
     yield from (search.proposal for search in leading)
 
 
-def _candidates(k: int, alone: Vector) -> Iterator[tuple[Rows, Vector | None]]:
+def _candidates(k: int, alone: Vector) -> Iterator[tuple[Whole, Vector | None]]:
     """Yield sets of counts, with scales to begin with."""
     yield bins(k), alone
     if k <= _ALL_TREES:
@@ -324,7 +320,7 @@ def _candidates(k: int, alone: Vector) -> Iterator[tuple[Rows, Vector | None]]:
     yield split(k, lambda first, last: (first + last) // 2), None
 
 
-def _norm(scales: Vector, taken: NDArray[np.bool_], power: float) -> float:
+def _norm(scales: Vector, taken: Mask, power: float) -> float:
     errors = errors_of(scales, taken)[0]
     largest = float(errors.max())
     return largest * float(np.sum((errors / largest) ** power)) ** (1 / power)
@@ -336,8 +332,8 @@ class _Search:
     def __init__(
         self,
         start: Proposal,
-        taken: NDArray[np.bool_],
-        leakage: Callable[[Rows, Vector], float],
+        taken: Mask,
+        leakage: Callable[[Whole, Vector], float],
         epsilon: float,
         power: float,
     ) -> None:

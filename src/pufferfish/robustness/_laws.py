@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Array
 from pufferfish._core.chains.markov import stationary_log_error
 from pufferfish._core.numbers.rounding import log_up, up
 from pufferfish._core.path_divergence import PathRatio, path_ratios
@@ -98,7 +98,7 @@ def chain_secret(secret: Secret, lengths: Sequence[ChainLength], states: Sequenc
     return ChainSecret(chain, step, tuple(states.index(s) for s in secret.states), str(secret))
 
 
-def _start(chain: MarkovChain) -> NDArray[np.float64] | None:
+def _start(chain: MarkovChain) -> Array | None:
     """Return the initial law, None where it is any."""
     start = chain.initial_distribution
     if isinstance(start, str):

@@ -12,13 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def log_of(values: Matrix, support: Mask) -> Matrix:
@@ -253,7 +250,7 @@ def moved_on(values: Any) -> Any:
     return np.roll(values, 1, axis=0)
 
 
-def least_cycle(which: NDArray[np.intp]) -> NDArray[np.intp]:
+def least_cycle(which: Indices) -> Indices:
     """Return the shortest cycle that a cycle of numbers repeats."""
     n = len(which)
     for length in range(1, n + 1):
@@ -299,7 +296,7 @@ def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, 
     """
     phases, k = len(matrices), int(matrices.shape[-1])
     product, possible = one_period(matrices)
-    states: NDArray[np.intp] = np.arange(k) if within is None else np.flatnonzero(within)
+    states: Indices = np.arange(k) if within is None else np.flatnonzero(within)
     classes = closed_classes(possible[np.ix_(states, states)])
     if len(classes) > 1:
         raise ModelError(
@@ -321,7 +318,7 @@ def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, 
     return law, support, stationary_log_error(k) + 2 * k * rounding + rounding
 
 
-def _few(states: NDArray[np.intp]) -> str:
+def _few(states: Indices) -> str:
     return "{" + ", ".join(str(int(x)) for x in states[:4]) + (", …}" if states.size > 4 else "}")
 
 
@@ -350,8 +347,6 @@ def places_of(start: Mask, possible: Mask, steps: int) -> Places:
 
 
 # -- Large linear systems that are given by what their matrix does ---------------------------------------------------
-
-Vector = NDArray[np.float64]
 
 
 def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:

@@ -14,7 +14,7 @@ with probability 1/k: a row of few transitions forgets where it was, and the noi
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from pufferfish._core import Matrix
 
 
 def spread(counts: NDArray[np.number]) -> Matrix:

@@ -16,9 +16,9 @@ from functools import cached_property
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.frozen import read_only
+from pufferfish._core import Array, Whole
 from pufferfish._core.numbers.rounding import UNIT, or_infinite
 from pufferfish._core.numbers.wide import LOG_STEP, Wide
 
@@ -69,7 +69,7 @@ class Law:
         return self.start + self.size - 1
 
     @property
-    def points(self) -> NDArray[np.int64]:
+    def points(self) -> Whole:
         """The numbers as vectors; shape (n, 1)."""
         return np.arange(self.start, self.start + self.size)[:, None]
 
@@ -85,12 +85,12 @@ class Law:
         return replace(self, log_error=self.log_error + log_error) if log_error else self
 
     @cached_property
-    def log_below(self) -> NDArray[np.float64]:
+    def log_below(self) -> Array:
         """Log P(F ≤ n) for n = start …; shape (n,)."""
         return read_only(np.maximum.accumulate(self.masses.accumulated().log()))
 
     @cached_property
-    def log_above(self) -> NDArray[np.float64]:
+    def log_above(self) -> Array:
         """Log P(F ≥ n) for n = start …; shape (n,)."""
         return read_only(np.maximum.accumulate(self.masses.accumulated(from_above=True).log()[::-1])[::-1])
 
@@ -104,7 +104,7 @@ class Law:
 class VectorLaw:
     """A law on different vectors of whole numbers, (n, m), with positive masses within a factor e^{±log_error}."""
 
-    points: NDArray[np.int64]
+    points: Whole
     masses: Wide
     log_error: float
 
@@ -155,7 +155,7 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
     return or_infinite(float(np.max(np.abs(first - second))) + first_error + second_error)
 
 
-def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[NDArray[np.float64], float]:
+def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[Array, float]:
     """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each of some laws, and a bound of its error.
 
     Of None it is −∞; the error is infinite where wide numbers do not reach.

@@ -13,9 +13,8 @@ Where every chain has all of its N records the moments themselves are computed. 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pufferfish._core import Array, Indices
 
 _MOST_NUMBERS = 20_000_000  # numbers of all matrices together above which moments are bounded, and not computed
 _FAR = 64  # steps apart up to which what two records tell of each other is looked at by itself
@@ -34,7 +33,7 @@ class Walk:
 
     kernels: Array
     laws: Array
-    seen: NDArray[np.intp]
+    seen: Indices
     start: float
 
     def of_records(self, f: Array, s: Array) -> tuple[Array, Array]:

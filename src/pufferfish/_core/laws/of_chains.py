@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
+from pufferfish._core import Array, Mask, Whole
 from pufferfish._core.laws.law import Law, log_rounding, smoothed
 from pufferfish._core.laws.transport import Shift, shift
 from pufferfish._core.numbers.rounding import UNIT, least_whole, or_infinite
@@ -37,7 +37,6 @@ from pufferfish.errors import NotApplicableError
 
 # -- Laws under every initial law at once ----------------------------------------------------------------------------
 
-Logs = NDArray[np.float64]
 
 _INFLATE = (1e-11, 1e-9, 1e-7, 1e-5)
 _ROUND = 64 * UNIT
@@ -113,7 +112,7 @@ def _range(mu: LawFamily, nu: LawFamily) -> tuple[int, int]:
     return min(law.start for law in laws), max(law.end for law in laws)
 
 
-def _weights(family: LawFamily) -> Logs:
+def _weights(family: LawFamily) -> Array:
     """Return log P(secret | first state), −∞ where it is ruled out; shape (k, 1)."""
     return np.array([[-np.inf if law is None else law.log_weight] for law in family.laws])
 
@@ -124,7 +123,7 @@ def _weight_error(mu: LawFamily, nu: LawFamily) -> float:
     return 4 * max(law.log_error + 16 * UNIT * (1 + abs(law.log_weight)) for law in laws)
 
 
-def _worst_ratio(alpha: Logs, beta: Logs, gamma: Logs, delta: Logs) -> Logs:
+def _worst_ratio(alpha: Array, beta: Array, gamma: Array, delta: Array) -> Array:
     """Bound log (α·q)(β·q)/((γ·q)(δ·q)) over all q ≥ 0 from above; all given as logs, shape (k, n) or (k, 1).
 
     0/0 is skipped, as secrets of probability 0 are; a positive number over 0 is ∞.
@@ -143,12 +142,12 @@ def _worst_ratio(alpha: Logs, beta: Logs, gamma: Logs, delta: Logs) -> Logs:
     return worst
 
 
-def _ratio(n: Logs, d: Logs) -> Logs:
+def _ratio(n: Array, d: Array) -> Array:
     with np.errstate(invalid="ignore"):
         return np.where(n == -np.inf, -np.inf, n - d)
 
 
-def _quadratic(n0: Logs, n1: Logs, n2: Logs, d0: Logs, d1: Logs, d2: Logs) -> Logs:
+def _quadratic(n0: Array, n1: Array, n2: Array, d0: Array, d1: Array, d2: Array) -> Array:
     """Bound log sup over t > 0 of (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), coefficients given as logs."""
     ends = np.maximum(_ratio(n0, d0), _ratio(n2, d2))
     # without d₀ or d₂ it is a ratio of two sums of two terms: at most the larger of the ratios of terms
@@ -223,14 +222,14 @@ class AdditiveChain:
     def __init__(
         self,
         initial: Wide,
-        transition: NDArray[np.float64],
-        values: NDArray[np.int64],
+        transition: Array,
+        values: Whole,
         steps: int,
         *,
         log_error: float = 0.0,
         period: int = 1,
         others: Law | None = None,
-        moves: NDArray[np.int64] | None = None,
+        moves: Whole | None = None,
     ) -> None:
         self.steps: int = steps
         self.k: int = transition.shape[0]
@@ -254,7 +253,7 @@ class AdditiveChain:
         assert law is not None  # some sequence is possible
         return law
 
-    def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
+    def given(self, allowed: Sequence[Mask | None]) -> Law | None:
         """Return the law given which states each record may have (None: any); None if that is impossible."""
         masses = self._with_others(self._first())
         for t in range(self.steps):
@@ -377,14 +376,14 @@ class AdditiveChain:
 class _Parts:
     """A transition matrix as the sum of parts, in each of which every step adds the same."""
 
-    def __init__(self, transition: NDArray[np.float64], moves: NDArray[np.int64]) -> None:
+    def __init__(self, transition: Array, moves: Whole) -> None:
         amounts = np.unique(moves).tolist()
         parts = [np.where(moves == amount, transition, 0.0) for amount in amounts]
         self.most: int = amounts[-1]
         self.forward: list[tuple[int, Wide]] = [(d, Wide.of(p)) for d, p in zip(amounts, parts, strict=True)]
         self._back = [(d, Wide.of(p.T.copy())) for d, p in zip(amounts, parts, strict=True)]
 
-    def pushed(self, masses: Wide, adds: NDArray[np.int64]) -> Wide:
+    def pushed(self, masses: Wide, adds: Whole) -> Wide:
         """Return one step of a chain, where a record in state y adds ``adds[y]``, and a step what it adds."""
         return _sum(masses.pushed(p, adds + d) for d, p in self.forward)
 
@@ -397,7 +396,7 @@ class _Parts:
 class _Powers:
     """Powers of the matrix of polynomials P(x, y) z^{f(y) + g(x, y)}, as (k, k, S) wide numbers."""
 
-    def __init__(self, parts: _Parts, adds: NDArray[np.int64]) -> None:
+    def __init__(self, parts: _Parts, adds: Whole) -> None:
         self._parts, self._adds = parts, adds
         self._at = 0
         self._rows: list[Wide] = [Wide.of(row[:, None]) for row in np.eye(len(adds))]

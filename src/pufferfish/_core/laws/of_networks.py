@@ -30,16 +30,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pufferfish._core.networks.junction_tree import buckets_of
+from pufferfish._core import Mask, Whole
+from pufferfish._core.networks.junction_tree import Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError
 
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
-Weights = Sequence[NDArray[np.int64]]
-Allowed = Sequence[NDArray[np.bool_] | None]
+Weights = Sequence[Whole]
+Allowed = Sequence[Mask | None]
 
 MOST_ENTRIES = 50_000_000
 """Entries of the largest array that is ever made; more is refused before it is. All messages have twice as many."""

@@ -19,8 +19,8 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Whole
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.numbers.rounding import UNIT, least_whole, up
 
@@ -63,9 +63,7 @@ def tie(mu: Law | VectorLaw, nu: Law | VectorLaw) -> tuple[Fraction, float]:
     return s, up(mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
 
 
-def atoms(
-    mu: Law | VectorLaw, nu: Law | VectorLaw
-) -> tuple[NDArray[np.int64], list[int], NDArray[np.int64], list[int]]:
+def atoms(mu: Law | VectorLaw, nu: Law | VectorLaw) -> tuple[Whole, list[int], Whole, list[int]]:
     """Return points and whole masses of two laws, over one denominator."""
     (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
     common = max(p_bits, q_bits)

@@ -21,11 +21,11 @@ from itertools import accumulate, pairwise, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish._core import Indices, Mask, Whole
 from pufferfish._core.laws.transport import carried
 from pufferfish.errors import ModelError
 
-Atoms = NDArray[np.int64]
-_Law = tuple[Atoms, list[int]]
+_Law = tuple[Whole, list[int]]
 
 _Flow = list[dict[int, int]]  # what each atom of q takes from which of p
 _PAIRS = 4_000_000  # most pairs of atoms a matrix of distances is built for (32 megabytes)
@@ -110,7 +110,7 @@ def _normalised(p: list[int], q: list[int]) -> tuple[list[int], list[int]]:
     return [a * total_q for a in p], [b * total_p for b in q]
 
 
-def _least(x: Atoms, p: list[int], y: Atoms, q: list[int], at_least: int) -> int:
+def _least(x: Whole, p: list[int], y: Whole, q: list[int], at_least: int) -> int:
     """Return the least reach, no less than a given one, within which all of p can be moved into q."""
     bounds = [_sweep(x, p, y, q, signs) for signs in _directions(x.shape[1])]
     low, high = max(at_least, *(low for low, _ in bounds)), min(high for _, high in bounds)
@@ -124,7 +124,7 @@ def _least(x: Atoms, p: list[int], y: Atoms, q: list[int], at_least: int) -> int
     return max(low, reaches[first])
 
 
-def _directions(m: int) -> list[NDArray[np.int64]]:
+def _directions(m: int) -> list[Whole]:
     """Return sign vectors to project on, each with its opposite: all of them in few dimensions."""
     if m <= _ALL_SIGNS:
         return [np.array(signs) for signs in product((-1, 0, 1), repeat=m) if any(signs)]
@@ -132,25 +132,25 @@ def _directions(m: int) -> list[NDArray[np.int64]]:
     return [*half, *(-signs for signs in half)]
 
 
-def _sweep(x: Atoms, p: list[int], y: Atoms, q: list[int], signs: NDArray[np.int64]) -> tuple[int, int]:
+def _sweep(x: Whole, p: list[int], y: Whole, q: list[int], signs: Whole) -> tuple[int, int]:
     """Return bounds: from below by the half-lines of a projection, from above by filling in its order."""
     on_x, on_y = x @ signs, y @ signs
     order_x, order_y = np.argsort(on_x, kind="stable"), np.argsort(on_y, kind="stable")
     to_x, to_y = _running(p, order_x), _running(q, order_y)
-    ends: NDArray[np.intp] = np.searchsorted(to_y, to_x)
+    ends: Indices = np.searchsorted(to_y, to_x)
     low = int(np.max(on_y[order_y[ends]] - on_x[order_x]))
     breaks = np.concatenate([to_x, to_y[: int(ends[-1])]])
     i, j = order_x[np.searchsorted(to_x, breaks)], order_y[np.searchsorted(to_y, breaks)]
     return low, int(np.max(np.abs(x[i] - y[j]).sum(axis=1)))
 
 
-def _running(masses: list[int], order: NDArray[np.intp]) -> NDArray[np.object_]:
+def _running(masses: list[int], order: Indices) -> NDArray[np.object_]:
     """Return the sums of masses in a given order, exactly."""
     return np.array(list(accumulate(masses[int(i)] for i in order)), dtype=object)
 
 
 def _within(
-    x: Atoms, p: list[int], y: Atoms, q: list[int], whole: bool = False
+    x: Whole, p: list[int], y: Whole, q: list[int], whole: bool = False
 ) -> tuple[Callable[[int], int], Sequence[int]]:
     """Return how much of p can be moved into q within a reach, as a function of it, and the reaches where it may grow.
 
@@ -178,16 +178,16 @@ def _within(
         flows[reach] = _greatest_flow(distances <= min(reach, _FAR), p, q, start, whole)
         return sum(sum(taken.values()) for taken in flows[reach])
 
-    reaches: NDArray[np.int64] = np.unique(distances)
+    reaches: Whole = np.unique(distances)
     return moved, reaches[reaches >= distances.min(axis=1).max()].tolist()
 
 
-def _sorted(places: NDArray[np.int64], masses: list[int]) -> tuple[list[int], list[int]]:
+def _sorted(places: Whole, masses: list[int]) -> tuple[list[int], list[int]]:
     order = np.argsort(places).tolist()
     return places[order].tolist(), [masses[i] for i in order]
 
 
-def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _staircase(points: Whole) -> Whole | None:
     """Signs v with ‖a − b‖₁ = |v·(a − b)| for all points, if there are any; the points are distances from one corner.
 
     Along such a line, the point farthest from any other is an end, and the one farthest from that the other end.
@@ -195,7 +195,7 @@ def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
     end = points[np.argmax(np.abs(points - points[0]).sum(axis=1))]
     far_end = points[np.argmax(np.abs(points - end).sum(axis=1))]
     signs = np.sign(far_end - end)
-    steps: NDArray[np.int64] = np.diff(points[np.argsort(points @ signs)], axis=0)
+    steps: Whole = np.diff(points[np.argsort(points @ signs)], axis=0)
     along = bool(np.all(steps * signs >= 0)) and not np.any(steps[:, signs == 0])
     return signs if along else None
 
@@ -203,12 +203,12 @@ def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
 # -- Greatest flows between the atoms of two laws --------------------------------------------------------------------
 
 
-def _indices(values: NDArray[np.bool_]) -> list[int]:
+def _indices(values: Mask) -> list[int]:
     """Return the places where values are true."""
     return np.flatnonzero(values).tolist()
 
 
-def _greatest_flow(close: NDArray[np.bool_], p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
+def _greatest_flow(close: Mask, p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
     """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
 
     Breadth first from every atom of p, forth along all close pairs and back along the flow, until there is room. Where

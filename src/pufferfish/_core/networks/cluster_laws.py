@@ -16,15 +16,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pufferfish._core.networks.junction_tree import Bucket, Scope
+from pufferfish._core import Array, Mask, Whole
+from pufferfish._core.networks.junction_tree import Bucket, Scope, Table
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
-
-Logs = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
 
 MOST_ENTRIES = 1 << 23
 """Entries of the largest bucket whose law is made: 64 megabytes."""
@@ -66,7 +62,7 @@ class ClusterLaws:
             self._errors,
         )
 
-    def of(self, buckets: Sequence[int], kept: Sequence[int]) -> tuple[Logs, Logs]:
+    def of(self, buckets: Sequence[int], kept: Sequence[int]) -> tuple[Array, Array]:
         """Return the law of some nodes of each of m buckets of one shape: logarithms (m, n), and errors (m,) of these.
 
         ``kept`` says where the nodes stand in the scopes of the buckets, ascending; −∞ is what cannot occur.
@@ -90,7 +86,7 @@ class ClusterLaws:
         sums = sums.reshape(len(buckets), -1)
         return sums, errors + UNIT * (n // sums.shape[1] + 16 + 4 * most)
 
-    def can_occur(self) -> list[NDArray[np.bool_] | None]:
+    def can_occur(self) -> list[Mask | None]:
         """Return for every bucket which of its configurations can occur, flat; None for all of them."""
         occurs = self._logs > -np.inf
         full = np.logical_and.reduceat(occurs, self._starts[:-1]) if occurs.size else np.zeros(0, dtype=np.bool_)
@@ -100,17 +96,17 @@ class ClusterLaws:
         ]
 
 
-def _largest(logs: Logs) -> Logs:
+def _largest(logs: Array) -> Array:
     """Return the largest finite logarithm of each row in absolute value."""
     return np.maximum(-np.min(logs, axis=1, where=logs > -np.inf, initial=0.0), np.max(logs, axis=1, initial=0.0))
 
 
-def _firsts(counts: Iterable[int]) -> Indices:
+def _firsts(counts: Iterable[int]) -> Whole:
     """Return where parts of such lengths begin that lie one after another, and where the last ends."""
     return np.array([0, *counts], dtype=np.int64).cumsum()
 
 
-def _joined(scopes: Sequence[Scope]) -> tuple[Indices, Indices]:
+def _joined(scopes: Sequence[Scope]) -> tuple[Whole, Whole]:
     """Return the nodes of all scopes, one after another, and where each begins."""
     return np.array([v for scope in scopes for v in scope], dtype=np.int64), _firsts(map(len, scopes))
 

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Array, Mask, Vector, Whole
 from pufferfish._core.networks.cluster_laws import ClusterLaws
 from pufferfish._core.networks.junction_tree import Scope
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 Places = tuple[int, ...]
 
 _COUNTED = 1 << 20  # scopes with more configurations are not looked at one by one: all of them count as possible
@@ -22,7 +20,7 @@ _LOOSE = 1e-3  # laws whose relative error may be larger are taken as unknown
 class _Listed(NamedTuple):
     """Possible configurations of a scope: their places in the array of all, and whether they are all of them."""
 
-    places: Indices
+    places: Whole
     full: bool
 
 
@@ -33,11 +31,11 @@ class Pattern:
     bucket's scope, ascending.
     """
 
-    def __init__(self, sizes: tuple[int, ...], occurs: NDArray[np.bool_] | None) -> None:
+    def __init__(self, sizes: tuple[int, ...], occurs: Mask | None) -> None:
         self._sizes = sizes
         self._occurs = occurs
         self._known: dict[Places, _Listed] = {}
-        self._maps: dict[tuple[Places, Places], Indices] = {}
+        self._maps: dict[tuple[Places, Places], Whole] = {}
 
     def listed(self, scope: Places) -> _Listed:
         """Return the possible configurations of a scope."""
@@ -53,7 +51,7 @@ class Pattern:
             self._known[scope] = listing
         return listing
 
-    def map(self, scope: Places, part: Places) -> Indices:
+    def map(self, scope: Places, part: Places) -> Whole:
         """Return for every possible configuration of a scope which one of a part of it that is; shape (n,)."""
         places = self._maps.get((scope, part))
         if places is None:
@@ -96,12 +94,12 @@ class Configurations:
             self._counts[scope] = count
         return count
 
-    def possible(self, bucket: int, node: int) -> Indices:
+    def possible(self, bucket: int, node: int) -> Whole:
         """Return the states that a node can have."""
         pattern, places = self.within(bucket, (node,))
         return pattern.listed(places).places
 
-    def map(self, bucket: int, scope: Scope, part: Scope) -> Indices:
+    def map(self, bucket: int, scope: Scope, part: Scope) -> Whole:
         """Return for every possible configuration of a scope which one of a part of it that is; shape (n,).
 
         Buckets of one pattern have one and the same map.
@@ -109,7 +107,7 @@ class Configurations:
         (pattern, places), (_, within) = self.within(bucket, scope), self.within(bucket, part)
         return pattern.map(places, within)
 
-    def law(self, buckets: Sequence[int], rows: Places, columns: Places) -> tuple[NDArray[np.float64], Vector]:
+    def law(self, buckets: Sequence[int], rows: Places, columns: Places) -> tuple[Array, Vector]:
         """Return log P(columns | rows) in m buckets of one pattern, on the configurations that can occur.
 
         Rows and columns are told by where the nodes stand in the scopes of these buckets; columns may hold nodes of
@@ -132,19 +130,19 @@ class Configurations:
         (logs, error), (above, its) = self._known[scope], self._known[given]
         return logs - above[self.map(bucket, scope, given)], error + its
 
-    def _of(self, buckets: Sequence[int], scope: Places) -> tuple[NDArray[np.float64], Vector]:
+    def _of(self, buckets: Sequence[int], scope: Places) -> tuple[Array, Vector]:
         """Return the logarithms of possible configurations of a scope in many buckets of one pattern, with errors."""
         logs, errors = self._laws.of(buckets, scope)
         listed = self._patterns[buckets[0]].listed(scope)
         return logs if listed.full else logs[:, listed.places], errors
 
 
-def _places_of(places: Indices, shape: Sequence[tuple[int, bool]]) -> Indices:
+def _places_of(places: Whole, shape: Sequence[tuple[int, bool]]) -> Whole:
     """Return where configurations lie in the array of all configurations of a part of their nodes.
 
     ``shape`` holds for every node its number of states, and whether it is in the part.
     """
-    part_places: Indices = np.zeros(places.size, dtype=np.int64)
+    part_places: Whole = np.zeros(places.size, dtype=np.int64)
     left, step = places, 1
     for size, kept in reversed(shape):
         left, state = np.divmod(left, size)
@@ -154,7 +152,7 @@ def _places_of(places: Indices, shape: Sequence[tuple[int, bool]]) -> Indices:
     return part_places
 
 
-def bounds_of(logs: NDArray[np.float64], errors: NDArray[np.float64], starts: Indices) -> tuple[Vector, Vector]:
+def bounds_of(logs: Array, errors: Array, starts: Whole) -> tuple[Vector, Vector]:
     """Return upper and lower bounds on probabilities given by their logarithms; −∞ is an exact zero.
 
     The logarithms (n,) of m laws lie one after another; ``errors`` says by how much those of each may be off,

@@ -21,16 +21,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._core import Mask, Matrix
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.networks.d_separation import Dag, members
+from pufferfish._core.networks.junction_tree import Table
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
-
-Matrix = NDArray[np.float64]
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
 
 MOST_ENTRIES = 1 << 24
 """Entries of the largest array that a contraction may make: 128 megabytes."""
@@ -74,7 +72,7 @@ class Inference(ReadOnly):
     _tables: tuple[Table, ...]
     _sizes: tuple[int, ...]
     _ratios: dict[tuple[int, int], Matrix]
-    _marginals: dict[int, tuple[Matrix, NDArray[np.bool_], float]]
+    _marginals: dict[int, tuple[Matrix, Mask, float]]
 
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
         dag = Dag([axes[:-1] for axes, _ in tables])
@@ -90,7 +88,7 @@ class Inference(ReadOnly):
             )
         return read_only(law.run([table for _, table in law.tables]))
 
-    def possible(self, node: int) -> NDArray[np.bool_]:
+    def possible(self, node: int) -> Mask:
         """Return which states a node can have, from the tables' exact zeros; shape (k,)."""
         return self._marginal(node)[1]
 
@@ -128,9 +126,7 @@ class Inference(ReadOnly):
         bounds[np.ix_(possible, possible)] = ratios
         return np.where(pairs, bounds, 0.0)
 
-    def _support(
-        self, law: _Contraction, values: Matrix, k: int, possible: NDArray[np.bool_]
-    ) -> NDArray[np.bool_] | None:
+    def _support(self, law: _Contraction, values: Matrix, k: int, possible: Mask) -> Mask | None:
         """Return which values are not 0, by the tables' exact zeros; None where that is not known."""
         least = sum(math.log(float(np.min(table[table > 0]))) for _, table in law.tables)
         if least > math.log(TINY):  # nothing can underflow
@@ -190,7 +186,7 @@ class Inference(ReadOnly):
         kernel = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
         return ((a, b), np.ascontiguousarray(kernel.T)), 2 * error + UNIT * (len(joint) + 12)
 
-    def _marginal(self, node: int) -> tuple[Matrix, NDArray[np.bool_], float]:
+    def _marginal(self, node: int) -> tuple[Matrix, Mask, float]:
         """Return a node's law, which of its states are possible, and a bound on the relative error."""
         way = [node]
         while way[-1] not in self._marginals:
@@ -206,7 +202,7 @@ class Inference(ReadOnly):
             self._marginals[child] = law @ table, read_only(reached), error + UNIT * (len(law) + 6)
         return self._marginals[node]
 
-    def _alone(self, node: int) -> tuple[Matrix, NDArray[np.bool_], float]:
+    def _alone(self, node: int) -> tuple[Matrix, Mask, float]:
         above = self.dag.above[node]
         law = self._plan(self._of(above), (node,))
         if law.largest > MOST_ENTRIES:
@@ -239,7 +235,7 @@ class Inference(ReadOnly):
         return _Contraction(tuple(tables), scope, list(path), largest, float(info.opt_cost), roundings)
 
 
-def _row_ratios(values: Matrix, support: NDArray[np.bool_], error: float) -> Matrix:
+def _row_ratios(values: Matrix, support: Mask, error: float) -> Matrix:
     """Largest log ratios of rows that are laws up to a factor, each number good to a relative error; shape (n, n)."""
     high = np.where(support, np.maximum(values, TINY), 0.0)
     with np.errstate(divide="ignore"):

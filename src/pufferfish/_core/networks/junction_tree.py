@@ -21,7 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pufferfish._core import Array
+
 Scope = tuple[int, ...]
+Table = tuple[Scope, Array]  # nodes, and a number for each of their configurations: one axis per node
 
 _MANY = 32  # neighbours from which on a node's price is not kept up to date
 

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number
+from pufferfish._core import Array, Mask
 from pufferfish._core.numbers.rounding import least_whole
 from pufferfish.errors import ParameterError
 
@@ -157,7 +157,7 @@ class LaplaceSum:
         return min(1.0, by_law, self._chernoff(t))
 
     @cached_property
-    def _upper(self) -> tuple[int, NDArray[np.float64]]:
+    def _upper(self) -> tuple[int, Array]:
         """P(S' > n·grid) for n = 0, 1, …, S' the sum of the terms, each rounded up to the grid."""
         grid = max(1, math.ceil(self._largest / _FINEST))
         far = _SURE * self._largest + 10 * math.sqrt(2 * float(np.sum(self._scales**2))) + grid * self._scales.size
@@ -227,12 +227,12 @@ def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:
 
 
 @cache
-def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _nodes() -> tuple[Array, Array]:
     """Return nodes and weights of a quadrature on (−1, 1)."""
     return np.polynomial.legendre.leggauss(_NODES)
 
 
-def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArray[np.float64]:
+def mean_moduli(scales: Array, taken: Mask) -> Array:
     """Return E|S| of several sums of discrete Laplace variables of scales (m,); ``taken`` (n, m) says of which each is.
 
     Examples
@@ -250,5 +250,5 @@ def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArra
     logs = np.log1p(2 * spread[:, None] * half)  # φ = 1 / (1 + 2·E Z²·sin²(t/2))
     lost = -np.expm1(-(taken.astype(np.float64) @ logs))
     whole = lost @ (weights / (2 * half)) + taken @ spread * math.exp(low)
-    moduli: NDArray[np.float64] = whole / math.pi
+    moduli: Array = whole / math.pi
     return moduli

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pufferfish._core import Array, Mask, Whole
 from pufferfish._core.numbers.compiled import Loop
-
-Values = NDArray[np.float64]
-Levels = NDArray[np.int64]
 
 _STEP = 600
 UP, DOWN = 2.0**_STEP, 2.0**-_STEP
@@ -40,8 +38,8 @@ class Wide:
     array([-1381.55,    -2.08,     -inf])
     """
 
-    values: Values
-    levels: Levels
+    values: Array
+    levels: Whole
 
     @classmethod
     def of(cls, numbers: ArrayLike) -> "Wide":
@@ -84,7 +82,7 @@ class Wide:
         return self.values.size
 
     @property
-    def positive(self) -> NDArray[np.bool_]:
+    def positive(self) -> Mask:
         """Which entries are not 0."""
         return self.values > 0
 
@@ -95,7 +93,7 @@ class Wide:
         """Write numbers into the arrays, which must not be shared."""
         self.values[index], self.levels[index] = part.values, part.levels
 
-    def where(self, kept: NDArray[np.bool_]) -> "Wide":
+    def where(self, kept: Mask) -> "Wide":
         """Return the numbers where a mask is true, and zeros elsewhere."""
         return Wide(np.where(kept, self.values, 0.0), np.where(kept, self.levels, LEVEL_OF_ZERO))
 
@@ -115,10 +113,10 @@ class Wide:
         top = self.levels.max(axis=axis, keepdims=True)
         return Wide(self._at(top).sum(axis=axis), top.squeeze(axis))._normal()
 
-    def log(self) -> Values:
+    def log(self) -> Array:
         """Return natural logarithms, −∞ for 0."""
         with np.errstate(divide="ignore"):
-            logs: Values = np.log(self.values)
+            logs: Array = np.log(self.values)
         return logs + self.levels * LOG_STEP
 
     def whole(self) -> tuple[list[int], int]:
@@ -158,14 +156,14 @@ class Wide:
         shape = (*self.shape[:-1], size)
         return Wide(out.values.reshape(shape), out.levels.reshape(shape))
 
-    def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
+    def pushed(self, p: "Wide", shifts: Whole) -> "Wide":
         """Return one step of a chain, ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``."""
         k = self.shape[0]
         out = Wide.zeros((k, self.shape[1] + int(shifts.max())))
         _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, out.values, out.levels)
         return out
 
-    def _at(self, levels: Levels) -> Values:
+    def _at(self, levels: Whole) -> Array:
         """Return the values at given levels, none of them below the number's own by more than rounding shows."""
         below = levels - self.levels
         return np.where(below == 0, self.values, np.where(below == 1, self.values * DOWN, 0.0))

@@ -29,13 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix
 from pufferfish._core.numbers.rounding import SMALLEST, TINY, UNIT
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.phi import Kernel, Slopes, slopes_of, stars_of
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 _DOUBLINGS = 14
 _AT_ONCE = 50_000  # ratios that are computed at once: so many numbers stay in a processor's fast memory
@@ -94,7 +91,7 @@ class AnyPrior:
             each[after, np.arange(k), np.arange(k)] = 0.0
         return result.reshape(self._shape)
 
-    def _contract(self, some: Places, b: Matrix, states: Mask, result: Matrix) -> None:
+    def _contract(self, some: Indices, b: Matrix, states: Mask, result: Matrix) -> None:
         """Fill in what is told after some phases."""
         k, after = self._k, (some + 1) % len(self._most)
         among = np.flatnonzero(states.any(axis=0))
@@ -129,7 +126,7 @@ class AnyPrior:
             self._at[where] = some[:, None, None] * k * k + among[y] * k + among[y_]
 
     @property
-    def slopes(self) -> tuple[Matrix, Places]:
+    def slopes(self) -> tuple[Matrix, Indices]:
         """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
         return self._slope.reshape(self._shape), (self._at % self._k**2).reshape(self._shape)
 
@@ -261,7 +258,7 @@ def _conditions(k: int, parts: int) -> int:
     return k * (k - 1) * (k + k * (k - 1) // 2 * (2 * parts - 1))
 
 
-def _laws_with_cuts(power: Matrix) -> tuple[Matrix, tuple[Places, Places]]:
+def _laws_with_cuts(power: Matrix) -> tuple[Matrix, tuple[Indices, Indices]]:
     """Return the rows of W and laws between any two of them, and which pairs of these are asked for."""
     phases, k = power.shape[:2]
     most = min(_ENOUGH_ROWS, _CUT_ROWS // phases)

@@ -20,15 +20,12 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import bool_matmul
 from pufferfish._core.numbers.rounding import TINY, UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.phi import Kernel, LogRatios, Slopes, slopes_of, solve_flat, without_flows
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 MOST_ORDERED = 5  # up to so many states every order is looked at
 _SETTLED = 1e-10  # bounds on marginals have settled once they move by no more than this share
@@ -76,7 +73,7 @@ class IntervalRatios:
         return None if arcs is None else slopes_of(self._k, *_pairs_of(self._k), *arcs)
 
 
-def _pairs_of(k: int) -> NDArray[np.int64]:
+def _pairs_of(k: int) -> Whole:
     """Return all ordered pairs of different states; shape (2, k(k − 1))."""
     return np.array(np.nonzero(~np.eye(k, dtype=np.bool_)), dtype=np.int64)
 
@@ -170,7 +167,7 @@ def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
 # -- Extreme laws, and products of matrices between bounds ----------------------------------------------------------
 
 
-def extreme_laws(lower: Matrix, upper: Matrix, order: NDArray[np.intp]) -> tuple[Matrix, Matrix]:
+def extreme_laws(lower: Matrix, upper: Matrix, order: Indices) -> tuple[Matrix, Matrix]:
     """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k).
 
     They are off by a few units of rounding, and never outside the bounds.

@@ -36,8 +36,8 @@ from itertools import accumulate
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
@@ -58,9 +58,6 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Law = tuple[Vector, Mask, float]
 
 _MOST_KNOWN = 2**22  # numbers that a search keeps of what it found
@@ -123,7 +120,7 @@ class ChainPropagation:
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
         steps = Steps(matrices)
         self._known = _Known()
-        self._states: NDArray[np.intp] = np.arange(steps.k)
+        self._states: Indices = np.arange(steps.k)
         possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
         if not isinstance(initial, str):
             possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
@@ -294,11 +291,9 @@ class TuplePropagation(ChainPropagation):
         Law of the first m records, or the class of all of them.
     """
 
-    def __init__(
-        self, kernel: Matrix, tuples: NDArray[np.intp], initial: Vector | Literal["stationary", "any"]
-    ) -> None:
+    def __init__(self, kernel: Matrix, tuples: Indices, initial: Vector | Literal["stationary", "any"]) -> None:
         steps = Steps(kernel)
-        members: NDArray[np.intp] = np.arange(len(kernel))
+        members: Indices = np.arange(len(kernel))
         if not isinstance(initial, str):
             members = np.flatnonzero(steps.reached(initial > 0))
             initial = initial[members]
@@ -307,7 +302,7 @@ class TuplePropagation(ChainPropagation):
         steps, self._tuples = steps.restricted(members), tuples[members]
         self._possible: Mask = steps.matrices > 0
         self._order: int = tuples.shape[1]
-        self._states: NDArray[np.intp] = np.unique(self._tuples[:, 0])
+        self._states: Indices = np.unique(self._tuples[:, 0])
         self._future = future_of(steps, np.ones(len(members), dtype=np.bool_))
         self._past = past_of(steps, initial)
         self._known = _Known()
@@ -455,9 +450,7 @@ class TuplePropagation(ChainPropagation):
         places = np.searchsorted(self._states, self._tuples[:, 0])
         return self._of_groups(bounds, seen, places, self._states.size, (first, last))
 
-    def _of_groups(
-        self, bounds: Matrix, seen: Mask, groups: NDArray[np.intp], k: int, places: tuple[int, int] | None
-    ) -> Matrix:
+    def _of_groups(self, bounds: Matrix, seen: Mask, groups: Indices, k: int, places: tuple[int, int] | None) -> Matrix:
         """Return what bounds between clusters tell of which of k groups a cluster is in, at places first to last.
 
         Without places they are bounds at several ones with other states each, and −∞ where no place has both. Shortest
@@ -481,7 +474,7 @@ class TuplePropagation(ChainPropagation):
         ratios = self._ratios.setdefault(groups.tobytes(), LogRatios())(kernel, bounds)[:k, :k]
         return np.where(np.isfinite(ratios), np.minimum(largest, ratios), largest)
 
-    def _law_in_groups(self, groups: NDArray[np.intp], places: tuple[int, int]) -> Kernel | None:
+    def _law_in_groups(self, groups: Indices, places: tuple[int, int]) -> Kernel | None:
         """Return P(Y | its group) at some places, in one row for each group; None where no law is known."""
         law = self._past.law(*places)
         if law is None:
@@ -491,7 +484,7 @@ class TuplePropagation(ChainPropagation):
             self._kernels[key] = law, self._given_group(groups, *law)
         return self._kernels[key][1]
 
-    def _given_group(self, groups: NDArray[np.intp], logs: Vector, positive: Mask, error: float) -> Kernel:
+    def _given_group(self, groups: Indices, logs: Vector, positive: Mask, error: float) -> Kernel:
         s = len(logs)
         kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
         for x in np.unique(groups[positive]):

@@ -24,12 +24,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
+from pufferfish._core import Matrix, Whole
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws
 from pufferfish._core.networks.configurations import Configurations
-from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
+from pufferfish._core.networks.junction_tree import Bucket, Scope, Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term
 from pufferfish._core.propagation.clusters import (
@@ -41,9 +41,6 @@ from pufferfish._core.propagation.clusters import (
 
 MOST_VALUES = 1_500  # joint values of which all pairs are looked at
 _KEPT = 4  # plans that are kept, for losses that are 0 at other nodes
-
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +124,7 @@ class ColumnsPropagation:
         )
 
     @cached_property
-    def _values(self) -> Indices | None:
+    def _values(self) -> Whole | None:
         """The joint values that can occur, shape (n, nodes); None where they are too many to look at all pairs."""
         needed = with_ancestors(self._tables, self._columns)
         buckets = self._buckets([self._tables[v] for v in needed], self._columns)
@@ -205,7 +202,7 @@ class _Part(NamedTuple):
         most = _exact_sum([float(losses[v].max()) for v in self.lossy])
         return np.full((1, 1), most) if self.sweep is None else np.minimum(self.sweep.told(losses), most)
 
-    def rows(self, values: Indices, columns: Scope) -> Indices:
+    def rows(self, values: Whole, columns: Scope) -> Whole:
         """Return for joint values of columns which row of :meth:`told` tells about them."""
         if self.sweep is None:
             return np.zeros(len(values), dtype=np.int64)
@@ -272,7 +269,7 @@ class _BorderSweep(ClusterSweep):
             least = np.fmin(least, memory[message.source : message.source + rows**2].reshape(rows, rows))
         return least
 
-    def rows(self, values: Indices) -> Indices:
+    def rows(self, values: Whole) -> Whole:
         """Return which row of :meth:`told` tells about values of the border, each of which can occur."""
         if len(self._keys) == 1:
             return np.zeros(len(values), dtype=np.int64)
@@ -289,7 +286,7 @@ def _smallest(buckets: Sequence[Bucket], scope: Scope, sizes: Sequence[int]) -> 
     return min(holding, key=lambda b: math.prod(sizes[v] for v in buckets[b].scope))
 
 
-def _listed(states: Configurations, bucket: int, scope: Scope, sizes: Sequence[int]) -> Indices:
+def _listed(states: Configurations, bucket: int, scope: Scope, sizes: Sequence[int]) -> Whole:
     """Return the configurations of a scope that can occur, shape (n, nodes), in ascending order."""
     pattern, places = states.within(bucket, scope)
     flat = pattern.listed(places).places

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Matrix, Vector, Whole
 from pufferfish._core.networks.configurations import Configurations, Pattern, Places, bounds_of
 from pufferfish._core.networks.junction_tree import Scope
 from pufferfish._core.phi.phi import Kernel, without_flows
@@ -20,11 +20,6 @@ MOST_ROWS = 1_500  # configurations of a separator that a message tells apart; o
 MOST_COLUMNS = 5_000  # configurations of a cluster that are held in pairs, to take out one variable at a time
 MOST_WHOLE = 4e6  # pairs of a separator's configurations times columns for which Φ is searched at once: memory
 MOST_RATIOS = 3e8  # numbers that are compared for a max-divergence
-
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 class Term(NamedTuple):
@@ -75,7 +70,7 @@ class Layout:
         self._terms: list[int] = []  # four numbers for each: kind, source, size, map
         self._maps: dict[int, int] = {}
         self._same: dict[int, int] = {}
-        self._places: list[Indices] = []
+        self._places: list[Whole] = []
         self._mapped = 0
         self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
         self._entries: list[int] = [0]
@@ -229,7 +224,7 @@ class Layout:
             self._maps[id(places)] = self._placed(places)
         return self._maps[id(places)]
 
-    def _placed(self, places: Indices) -> int:
+    def _placed(self, places: Whole) -> int:
         start = self._mapped
         self._places.append(places)
         self._mapped += places.size

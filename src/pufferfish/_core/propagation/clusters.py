@@ -30,9 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
+from pufferfish._core import Mask, Matrix, Vector, Whole
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws
 from pufferfish._core.networks.configurations import Configurations
-from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, buckets_of, cluster_tree
+from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, Table, buckets_of, cluster_tree
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.propagation.cluster_plan import Layout, Term
@@ -54,11 +55,6 @@ _KEPT = 4  # losses whose leakage is remembered, and sweeps, for losses that are
 _LOOSE = 1e-4  # how near to epsilon a calibration comes where a sweep takes more than a second
 _GUESSES = 6  # steps by a parabola before a calibration searches by secants
 _FAR_OFF = 1e30  # no step by a parabola starts from a value this many times its goal
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +89,8 @@ class ClusterSweep:
                 self._near[cluster].append(parent)
                 self._near[parent].append(cluster)
         possible = {v: states.possible(tree.buckets[homes[v]], v) for v in sorted({*lossy, *secret})}
-        self._lossy: list[tuple[int, Indices]] = [(v, possible[v]) for v in lossy]
-        self._secret: list[tuple[int, Indices]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
+        self._lossy: list[tuple[int, Whole]] = [(v, possible[v]) for v in lossy]
+        self._secret: list[tuple[int, Whole]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
         # phase 2: the steps, with the most time for each that all together can be afforded
         for most in _SECONDS_OF_A_STEP:
             self._lay_out(Layout(states, most))
@@ -252,14 +248,14 @@ def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
     return homes
 
 
-def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
+def _flat(matrix: NDArray[Any], can: Whole) -> NDArray[Any]:
     """Return the entries of a matrix for pairs of states that a node can have."""
     return (matrix if len(matrix) == can.size else matrix[np.ix_(can, can)]).ravel()
 
 
 def _totals(
-    secret: Sequence[tuple[int, Indices]], loss_terms: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
-) -> tuple[Indices, ...]:
+    secret: Sequence[tuple[int, Whole]], loss_terms: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
+) -> tuple[Whole, ...]:
     """Return what ``worst_of`` needs to add a record's loss and what else leaks."""
     every_leak = [leak for several in leaks for leak in several]
     numbers = [

@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Vector, Whole
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
 
@@ -37,8 +37,6 @@ _BITS = 60
 _ULPS = 16
 # Losses that add up to more nats are not followed: sums of them would leave the range of a double.
 _LARGEST = 1e300
-
-Vector = NDArray[np.float64]
 
 
 class Forgets(NamedTuple):
@@ -99,7 +97,7 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
     return steps // (2 * n) * rate < math.log(_SETTLED)
 
 
-def told_by_stretch(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], records: int) -> LeakageParts:
+def told_by_stretch(steps: Whole, losses: Vector, pairs: Sequence[Forgets], records: int) -> LeakageParts:
     """Return what is told of any so many records in a row; ``node`` is the first one of the worst stretch, 0-based.
 
     With F_j = A_j − d_j and G_i = B_i − d_i it is at most G_i + d_i + … + d_j + F_j (docs/proofs/stretches.md).
@@ -137,7 +135,7 @@ def _logs_up(excess: Vector) -> Vector:
     return np.where(excess > 0, logs + _ULPS * np.spacing(logs), 0.0)
 
 
-def _heaviest(steps: NDArray[np.int64], losses: Vector, records: int) -> tuple[int, float]:
+def _heaviest(steps: Whole, losses: Vector, records: int) -> tuple[int, float]:
     """Return where the records in a row begin whose losses add up to most, and that sum, rounded up.
 
     The sum is linear in the place as long as both ends stay in their stretches: the most is where one of them changes.
@@ -157,7 +155,7 @@ def _heaviest(steps: NDArray[np.int64], losses: Vector, records: int) -> tuple[i
     return int(begins[most]), float_up(totals[most])
 
 
-def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:
+def told_by_profile(steps: Whole, losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:
     """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
     with np.errstate(over="ignore"):
         losses_together = float(np.sum(losses * steps))
@@ -172,9 +170,7 @@ def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Fo
     return LeakageParts(int(places[most]), float(rounded[most]), *sides)
 
 
-def _sides(
-    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], float, Vector, Vector]:
+def _sides(steps: Whole, losses: Vector, pairs: Sequence[Forgets]) -> tuple[Whole, Whole, float, Vector, Vector]:
     """Return the records that are followed, their losses in units of a quantum, and e^A − 1 and e^B − 1 of each."""
     whole = int(np.sum(steps))
     known, beside = [pair for pair in pairs if pair.steps < whole], whole
@@ -187,7 +183,7 @@ def _sides(
     return places, units, quantum, later, _side(units[::-1], quantum, held[::-1], known, reach)[::-1]
 
 
-def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
+def _side(units: Whole, quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
     before = np.concatenate([[0], np.cumsum(units)])
     steps = np.array([pair.steps for pair in pairs], dtype=np.int64)
     keeps = np.array([pair.keeps for pair in pairs], dtype=np.float64)
@@ -195,7 +191,7 @@ def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequenc
     return _carry(units.size * (len(pairs) + 1), before, quantum, after, steps, keeps, reach)[:-1]
 
 
-def _whole_numbers(losses: Vector) -> tuple[NDArray[np.int64], float]:
+def _whole_numbers(losses: Vector) -> tuple[Whole, float]:
     """Return losses as whole numbers of a small unit, rounded up; all of them together fit 64 bits."""
     total = float(np.sum(losses))
     if not total > 0:
@@ -208,7 +204,7 @@ def _reach(pairs: Sequence[Forgets]) -> int:
     return max((pair.steps for pair in pairs), default=1)
 
 
-def _affordable(steps: NDArray[np.int64], pairs: Sequence[Forgets]) -> tuple[list[Forgets], int]:
+def _affordable(steps: Whole, pairs: Sequence[Forgets]) -> tuple[list[Forgets], int]:
     """Return the pairs that are used, and how many records are followed at both ends of a stretch; at least a reach."""
     known = sorted(pairs)
     while known:
@@ -221,8 +217,8 @@ def _affordable(steps: NDArray[np.int64], pairs: Sequence[Forgets]) -> tuple[lis
 
 
 def _followed(
-    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], reach: int, beside: int
-) -> tuple[NDArray[np.int64], NDArray[np.intp], Vector]:
+    steps: Whole, losses: Vector, pairs: Sequence[Forgets], reach: int, beside: int
+) -> tuple[Whole, Indices, Vector]:
     """Return the records that are followed, the stretch of each, and the fixed point of those that are held, else −1.
 
     Of a long stretch both ends are followed, and ``reach`` records in between stand for all others.
@@ -231,8 +227,8 @@ def _followed(
     if int(steps.max()) <= 2 * beside + reach:
         count = int(np.sum(steps))
         return np.arange(count), np.repeat(np.arange(steps.size), steps), np.full(count, -1.0)
-    places: list[NDArray[np.int64]] = []
-    stretch: list[NDArray[np.intp]] = []
+    places: list[Whole] = []
+    stretch: list[Indices] = []
     held: list[Vector] = []
     for i in range(steps.size):
         start, n = int(starts[i]), int(steps[i])

@@ -28,12 +28,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
+from pufferfish._core import Array, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import stationary_law, stationary_log_error, strong_components
-from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
-from pufferfish._core.networks.junction_tree import buckets_of
+from pufferfish._core.networks.cluster_laws import ClusterLaws
+from pufferfish._core.networks.junction_tree import Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, bracket
 
 # -- How much a Laplace release of a network's nodes certainly leaks -------------------------------------------------
@@ -43,9 +43,6 @@ _STEEPEST = 300.0
 _TURNS = 20
 # Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them.
 _MANY = 1 << 20
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 
 class TiltedNetwork:
@@ -62,7 +59,7 @@ class TiltedNetwork:
         self,
         tables: Sequence[Table],
         sizes: Sequence[int],
-        contributions: Sequence[NDArray[np.int64]],
+        contributions: Sequence[Whole],
         node: int,
         pair: tuple[int, int],
     ) -> None:
@@ -139,8 +136,6 @@ class TiltedNetwork:
         return marginals
 
 
-Signs = NDArray[np.float64]
-
 _ENUMERATED = 10  # with at most this many outputs all sign vectors are tried
 _EDGE = 96  # first records of a long chain that are looked at one by one, beside the middle one
 HORIZON = 128  # records on each side that the search for signs looks at
@@ -174,7 +169,7 @@ class TiltedChain:
         self,
         transition_matrix: Matrix,
         initial: Vector | Literal["stationary", "any"],
-        weights: NDArray[np.int64],
+        weights: Whole,
         records: int,
     ) -> None:
         self._p = transition_matrix
@@ -189,13 +184,13 @@ class TiltedChain:
         """Whether :meth:`candidates` are all sign vectors there are."""
         return self._weights.shape[0] <= _ENUMERATED
 
-    def candidates(self) -> Signs:
+    def candidates(self) -> Array:
         """Return sign vectors worth trying: all of them, or those that are best where noise is large; shape (n, m)."""
         if self.all_signs:
             return np.array(list(itertools.product((1.0, -1.0), repeat=self._weights.shape[0])))
         return self._best_where_noise_is_large()
 
-    def _best_where_noise_is_large(self) -> Signs:
+    def _best_where_noise_is_large(self) -> Array:
         counts = visits(self._p, min(self._records, 4 * HORIZON))
         if len(strong_components(self._p > 0)) == 1:
             pi = stationary_law(self._p)
@@ -203,7 +198,7 @@ class TiltedChain:
         x, x_ = np.nonzero(~np.eye(self._p.shape[0], dtype=np.bool_))
         return telling((counts @ self._weights.T)[x] - (counts @ self._weights.T)[x_])
 
-    def losses(self, signs: Signs, scale: float) -> Vector:
+    def losses(self, signs: Array, scale: float) -> Vector:
         """Return what each tilt tells at least, under the worst of the initial laws; shape (n,)."""
         tilts = signs @ self._weights / scale
         batch = max(1, _ENTRIES // self._starts.size)
@@ -215,7 +210,7 @@ class TiltedChain:
         """Return about what the tilts tell at a scale: as seen from a middle record, and of few if they are many."""
         return float(np.max(self._seen_from_the_middle(self.candidates()[:_BATCH], scale)))
 
-    def search(self, signs: Signs, scale: float) -> Signs:
+    def search(self, signs: Array, scale: float) -> Array:
         """Return the best few of many sign vectors, each improved by single flips; as seen from a middle record."""
         signs = signs[: max(1, _AFFORDED // self._p.size)]
         losses = [self._seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
@@ -241,7 +236,7 @@ class TiltedChain:
                 flips = every
         return signs
 
-    def _seen_from_the_middle(self, signs: Signs, scale: float) -> Vector:
+    def _seen_from_the_middle(self, signs: Array, scale: float) -> Vector:
         """Return about what each tilt tells about a record in the middle: with the records near it only."""
         tilts = signs @ self._weights / scale
         g, by_state, law = self._factors(tilts), self._own(tilts), self._starts[:1]
@@ -260,7 +255,7 @@ class TiltedChain:
         far_on, far_back = self._powers(g)
         law, nothing = self._starts, np.ones_like(by_state)
         first = past = np.repeat(law[None], len(by_state), axis=0)
-        steps: list[tuple[NDArray[np.float64], Matrix]] = []
+        steps: list[tuple[Array, Matrix]] = []
         for _ in range(near):
             steps.append((past, law))
             past, law = self._on(g, past), law @ self._p
@@ -287,7 +282,7 @@ class TiltedChain:
         """Return what each tilt tells about a record by its own state; (n, k)."""
         return tilts
 
-    def _on(self, g: Vector, past: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _on(self, g: Vector, past: Array) -> Array:
         """Lead what the past of a record tells, under each initial law (n, laws, k), to the next record."""
         return scaled((g[:, None, :] * past) @ self._p)
 
@@ -300,19 +295,19 @@ class TiltedChain:
         return Powers(g[:, :, None] * self._p), Powers(g[:, None, :] * self._p)
 
 
-def scaled(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def scaled(vectors: Array) -> Array:
     """Scale each row to a largest entry of 1; what has underflowed stays 0, and is looked at no more."""
     return vectors / np.maximum(vectors.max(axis=-1, keepdims=True), _LEAST)
 
 
-def telling(apart: Matrix) -> Signs:
+def telling(apart: Matrix) -> Array:
     """Return the signs of the outputs between two states, (n, m): of the pairs that noise hides least, these first."""
     most = np.argsort(-np.abs(apart).sum(axis=1), kind="stable")[:_BATCH]
     signs = np.where(apart[most] >= 0, 1.0, -1.0)
     return signs[np.sort(np.unique(signs, axis=0, return_index=True)[1])]
 
 
-def _spread(tilts: Matrix, future: Matrix, past: NDArray[np.float64], law: Matrix) -> Matrix:
+def _spread(tilts: Matrix, future: Matrix, past: Array, law: Matrix) -> Matrix:
     """Largest difference between two states of what a record, its future and its past tell.
 
     Of each tilt (n, k) and future (n, k), under each initial law: the past is (n, laws, k), the record's law (laws, k).
@@ -355,7 +350,7 @@ def _starts(p: Matrix, initial: Vector | Literal["stationary", "any"]) -> tuple[
 class Powers:
     """Powers of a stack of non-negative matrices applied to vectors, each scaled to a largest entry of 1."""
 
-    def __init__(self, matrices: NDArray[np.float64]) -> None:
+    def __init__(self, matrices: Array) -> None:
         self._doubled = [matrices]
 
     def from_right(self, vectors: Matrix, power: int) -> Matrix:
@@ -364,13 +359,13 @@ class Powers:
             vectors = scaled(np.matmul(matrix, vectors[:, :, None])[:, :, 0])
         return vectors
 
-    def from_left(self, vectors: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    def from_left(self, vectors: Array, power: int) -> Array:
         """Return v M^power, scaled, of several vectors for each matrix: (n, laws, k)."""
         for matrix in self._factors(power):
             vectors = scaled(np.matmul(vectors, matrix))
         return vectors
 
-    def _factors(self, power: int) -> list[NDArray[np.float64]]:
+    def _factors(self, power: int) -> list[Array]:
         while 2 ** len(self._doubled) <= power:
             square = self._doubled[-1] @ self._doubled[-1]
             self._doubled.append(square / np.maximum(square.max(axis=(1, 2), keepdims=True), _LEAST))
@@ -408,7 +403,7 @@ def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> f
     return best
 
 
-def _of_leading(model: Tilted, signs: Signs, epsilon: float, start: float, best: float) -> float:
+def _of_leading(model: Tilted, signs: Array, epsilon: float, start: float, best: float) -> float:
     """Return the largest scale found at which one of many sign vectors exceeds epsilon, where that is above ``best``.
 
     It is sought for those that tell most; the others are looked at again there, until none of them tells more.
@@ -425,7 +420,7 @@ def _of_leading(model: Tilted, signs: Signs, epsilon: float, start: float, best:
         largest, scale = better, better * (1 + model.tolerance)
 
 
-def _too_small(model: Tilted, signs: Signs, epsilon: float, start: float) -> float:
+def _too_small(model: Tilted, signs: Array, epsilon: float, start: float) -> float:
     """Return the largest scale found at which one of some sign vectors exceeds epsilon."""
     return bracket(
         lambda scale: float(np.max(model.losses(signs, scale), initial=0.0)),
@@ -446,14 +441,14 @@ class TiltedSteps(TiltedChain):
         self,
         transition_matrix: Matrix,
         initial: Vector | Literal["stationary", "any"],
-        outputs: NDArray[np.int64],
+        outputs: Whole,
         records: int,
     ) -> None:
         counted = outputs.ravel()
         weights = (np.arange(int(counted.max()) + 1)[:, None] == counted).astype(np.int64)
         super().__init__(transition_matrix, initial, weights, records)
 
-    def _best_where_noise_is_large(self) -> Signs:
+    def _best_where_noise_is_large(self) -> Array:
         p, k = self._p, self._p.shape[0]
         steps = min(self._records, 4 * HORIZON)
         counts = visits(p, steps)[:, :, None] * p  # how often each step follows in the mean, from each state
@@ -473,7 +468,7 @@ class TiltedSteps(TiltedChain):
     def _own(self, tilts: Matrix) -> Matrix:
         return np.zeros((len(tilts), self._p.shape[0]))
 
-    def _on(self, g: Vector, past: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _on(self, g: Vector, past: Array) -> Array:
         return scaled(np.matmul(past, g))
 
     def _back(self, g: Vector, future: Matrix) -> Matrix:

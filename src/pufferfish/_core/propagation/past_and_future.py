@@ -22,9 +22,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
+from pufferfish._core import Mask, Matrix, Vector
 from pufferfish._core.chains.markov import LogVectorPath, bool_matmul, log_of
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
@@ -34,10 +34,6 @@ from pufferfish._core.phi.phi import Kernel, without_flows
 from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals, reversed_bounds
 from pufferfish._core.propagation.steps import FixedPoint, Settled, Steps
 from pufferfish.errors import ModelError
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Vector = NDArray[np.float64]
 
 _MOST_PLACES = 100_000  # places of all phases together that are visited one by one at most, in cycles
 _UNTIL_SETTLED = 4  # how many times more of them are visited until a given initial law is forgotten

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
+from pufferfish._core import Indices, Mask, Matrix, Whole
 from pufferfish._core.chains.markov import (
     bool_matmul,
     log_of,
@@ -25,9 +25,6 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.phi.any_initial_law import AnyPrior
 from pufferfish._core.phi.phi import LogRatios, StackedRatios, close, solve_around, solve_flat
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn.
 SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -169,7 +166,7 @@ class Steps:
                 return states
             states = grown
 
-    def restricted(self, states: NDArray[np.intp]) -> "Steps":
+    def restricted(self, states: Indices) -> "Steps":
         """Return the steps among some states."""
         return Steps(self.matrices[..., states[:, None], states])
 
@@ -207,7 +204,7 @@ class Steps:
         """Return what the past tells under every law of the record before; with ``lower`` for all matrices above it."""
         return AnyPrior(self.matrices, lower)
 
-    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
+    def solve_past(self, residual: Matrix, ends: Whole, shares: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ, where each entry changes with some of those at the place before it.
 
         By which entries of it, as flat indices, and how much: ``ends`` and ``shares``, of shape (..., k², m).

@@ -24,14 +24,10 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Whole
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish._core.propagation.sweep import Repeated, Run, Segment
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Whole = NDArray[np.int64]
 
 _BITS = 60  # losses are whole multiples of their sum over two to so many: sums of them fit 64 bits
 SAME = 2.0**-36  # sums that differ by less than this share are one sum that was rounded in different ways
@@ -105,7 +101,7 @@ class _Moves:
             return np.broadcast_to(values.max(axis=2, keepdims=True), values.shape)
         return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
 
-    def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
+    def _best(self, values: Whole, sources: Indices) -> Whole:
         n, k = len(values) // self.period, values.shape[-1]
         stacked = values.reshape(n, -1, k).swapaxes(0, 1).reshape(-1, n * k)  # every phase has a row for each state
         rows = np.concatenate([stacked, np.full((1, n * k), _NEVER)])

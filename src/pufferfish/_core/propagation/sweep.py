@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Mask, Matrix
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.phi import close
 from pufferfish._core.propagation.past_and_future import Homogeneous, Side
@@ -99,9 +99,6 @@ def _most(ids: Sequence[int], place: int) -> tuple[int, int]:
             best = period, times
     return best
 
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # A bound for losses that are larger by this share is above any that another run may have settled at.
 _ROOMIER = 1e-5

@@ -21,11 +21,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Vector, Whole
 from pufferfish._core.numbers.rounding import down, up
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class SearchProblem:
     left: Callable[[int], Vector]
     right: Callable[[int], Vector]
     weight: Callable[[int, int], float]
-    weights: Callable[[NDArray[np.int64], NDArray[np.int64]], Vector]
+    weights: Callable[[Whole, Whole], Vector]
     uniform: bool
     longest: int
 
@@ -291,9 +289,7 @@ _ALIKE = 32  # last digits of a value that rounding a weight, an influence and t
 _REMEMBERED = 32  # quilts found elsewhere that are tried on all nodes when the value that they must reach has risen
 
 
-def _excess(
-    problem: SearchProblem, objective: Objective, nodes: NDArray[np.int64], quilt: Quilt, value: float
-) -> Vector:
+def _excess(problem: SearchProblem, objective: Objective, nodes: Whole, quilt: Quilt, value: float) -> Vector:
     """Weight by which a quilt, moved to each of several nodes and cut at the chain's ends, misses ``value``."""
     first, last = nodes - quilt.a + 1, nodes + quilt.b - 1
     has_left, has_right = first > 1, last < problem.length

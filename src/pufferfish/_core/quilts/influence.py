@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.chains.markov import (
     LogPowers,
     LogVectorPath,
@@ -45,9 +45,6 @@ from pufferfish.errors import ModelError
 
 # -- Max-influence of chain quilts where the matrix of every step is any one between two bounds ----------------------
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _WORK, _MOST_STEPS = 3e8, 2048  # bounds are computed step by step up to so many, and while steps times k⁵ is below this
 _NEAR = 1e-4  # a diameter below this is left to Birkhoff's theorem
@@ -64,7 +61,7 @@ class NodeGroup:
 
     first: int
     last: int
-    pairs: NDArray[np.intp]
+    pairs: Indices
     prior: Vector
 
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Array, Mask
 from pufferfish._core.networks.d_separation import Dag, members
 from pufferfish._core.networks.inference import Inference
 from pufferfish._core.numbers.rounding import UNIT, up
@@ -38,7 +38,7 @@ _SPHERES = 64  # distances up to which all nodes around one are absorbed togethe
 class NodeWeights:
     """Sums of the record-level losses of sets of nodes, rounded up; of each node its largest loss, at least 0."""
 
-    def __init__(self, losses: NDArray[np.float64]) -> None:
+    def __init__(self, losses: Array) -> None:
         alike: dict[float, int] = {}
         for node, loss in enumerate(losses.tolist()):
             alike[loss] = alike.get(loss, 0) | 1 << node
@@ -102,7 +102,7 @@ class QuiltSearch:
         self._dag: Dag = self.inference.dag
         self._all: int = (1 << self._dag.size) - 1
 
-    def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+    def judged(self, node: int, quilt: int, pairs: Mask, than: float = np.inf) -> NetworkQuilt:
         """Return what a quilt, any set of other nodes, costs at a node whose secret pairs are given, (k, k).
 
         Where it cannot be better than a value ``than`` of the objective, only a lower bound is found, and its value is
@@ -125,7 +125,7 @@ class QuiltSearch:
         value = self.objective(weight, influence) if influence < np.inf else np.inf
         return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
 
-    def first_look(self, node: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+    def first_look(self, node: int, pairs: Mask, than: float = np.inf) -> NetworkQuilt:
         """Return the best of the trivial quilt and of what :meth:`best` starts from; quickly."""
         best = self.judged(node, 0, pairs)
         for state in self._seeds(node):
@@ -135,7 +135,7 @@ class QuiltSearch:
     def best(
         self,
         node: int,
-        pairs: NDArray[np.bool_],
+        pairs: Mask,
         *,
         enough: float = -np.inf,
         than: float = np.inf,
@@ -194,7 +194,7 @@ class QuiltSearch:
             return self.most
         return min(self.most, max(self.in_all - self.looked, _FEWEST))
 
-    def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
+    def _judged_state(self, node: int, state: _State, pairs: Mask, than: float) -> NetworkQuilt:
         """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
         weight = self.weights(state.inside | state.dropped)
         if self.objective(weight, 0.0) >= than:
@@ -202,7 +202,7 @@ class QuiltSearch:
         return self.judged(node, state.border, pairs, than)
 
     def _grown_one_by_one(
-        self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float, than: float, most: int | None
+        self, best: NetworkQuilt, pairs: Mask, enough: float, than: float, most: int | None
     ) -> NetworkQuilt:
         """Return the quilt grown from another by the node that helps most, again and again.
 
@@ -229,7 +229,7 @@ class QuiltSearch:
             return list(self._twigs(node, dependent, nearby))
         return [part for part in self._dag.branches(node, quilt) if part & dependent]
 
-    def _singles(self, node: int, part: int) -> NDArray[np.float64]:
+    def _singles(self, node: int, part: int) -> Array:
         """Return the largest log ratios of single nodes of a part."""
         dependent = part & self._dag.reach(node)
         return np.max([self.inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
@@ -299,7 +299,7 @@ class QuiltSearch:
         return bool(parents & ~swallowed & ~inside)
 
 
-def _largest(tells: Sequence[NDArray[np.float64]], pairs: NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+def _largest(tells: Sequence[Array], pairs: Mask) -> tuple[float, tuple[int, int]]:
     """Return the largest sum of log ratios over secret pairs, rounded up, and where it is."""
     total = np.sum(tells, axis=0) * (1 + UNIT * len(tells)) if len(tells) > 1 else tells[0]
     total = np.where(pairs, total, -np.inf)
