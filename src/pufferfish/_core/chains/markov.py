@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.numbers.rounding import TINY, UNIT
@@ -397,3 +398,42 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
         return right.copy()
     shares = np.linalg.solve(triangle[:solved, :solved], goal[:solved])
     return np.asarray(shares @ basis[:solved])
+
+
+# -- Counts completed to transition matrices --------------------------------------------------------------------------
+
+
+def spread(counts: NDArray[np.number]) -> Matrix:
+    """Return the laws q by which rows of counts are completed, one for each state; no entry is 0.
+
+    A row of which few transitions were seen stays as often as all rows together do, and leaves for the states as all
+    others enter them. One count for each *cell* would stay with probability 1/k: then a row of few transitions forgets
+    where it was, and the noise is too small.
+
+    Examples
+    --------
+    >>> spread(np.array([[6, 1, 0], [1, 0, 0], [0, 0, 0]])).round(3).tolist()
+    [[0.722, 0.222, 0.056], [0.222, 0.722, 0.056], [0.139, 0.139, 0.722]]
+    """
+    k = counts.shape[0]
+    if k == 1:
+        return np.ones((1, 1))
+    entered = counts.sum(axis=0) - counts.diagonal()
+    stay = (counts.trace() + 0.5) / (counts.sum() + 1)
+    law = np.tile((entered + 1 / k) / (entered.sum() + 1), (k, 1))
+    np.fill_diagonal(law, 0)
+    law *= (1 - stay) / law.sum(axis=1, keepdims=True)
+    np.fill_diagonal(law, stay)
+    return law
+
+
+def completed(counts: NDArray[np.number], weight: float, towards: Matrix) -> Matrix:
+    """Return rows of counts as laws, so many transitions of other laws added to each; rows of nothing stay 0."""
+    added = counts + weight * towards
+    totals = added.sum(axis=-1, keepdims=True)
+    return np.divide(added, totals, out=np.zeros_like(added), where=totals > 0)
+
+
+def smoothed(counts: NDArray[np.number], weight: float) -> Matrix:
+    """Return the transition matrix of counts, so many transitions of the laws of :func:`spread` added to every row."""
+    return completed(counts, weight, spread(counts))

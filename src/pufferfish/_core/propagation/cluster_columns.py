@@ -27,8 +27,7 @@ import numpy as np
 
 from pufferfish._base.progress import BoundedCache
 from pufferfish._core import Matrix, Whole
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws
-from pufferfish._core.networks.configurations import Configurations
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Configurations
 from pufferfish._core.networks.junction_tree import Bucket, Scope, Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term

@@ -31,13 +31,11 @@ from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
 from pufferfish._core import Mask, Matrix, Vector, Whole
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws
-from pufferfish._core.networks.configurations import Configurations
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Configurations
 from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, Table, buckets_of, cluster_tree
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
-from pufferfish._core.propagation.cluster_plan import Layout, Term
-from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
+from pufferfish._core.propagation.cluster_plan import INNER, Layout, Term, eliminate, gathered, sweep, worst_of
 from pufferfish.errors import ModelError
 
 LOOPS = Loops(
