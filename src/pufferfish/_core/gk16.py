@@ -3,20 +3,18 @@ r"""The influence matrix Γ of a Markov chain (Ghosh and Kleinberg 2016; docs/pr
 .. math:: \Gamma_{ij} = \tfrac12 \max \log
           \frac{P(X_i = x \mid X_j = y, \text{rest})}{P(X_i = x \mid X_j = y', \text{rest})}
 
-over values x, y, y' and those of the rest: only neighbours have entries. Inside the chain
-:math:`P(x \mid u, z) = P(u,x) P(x,z) / P^2(u,z)`, and the maximum over x, z splits from that over pairs (u, u'):
+over values x, y, y' and those of the rest: only neighbours have entries. Inside the chain :math:`P(x \mid u, z) =
+P(u,x) P(x,z) / P^2(u,z)`, so the maximum splits:
 
 .. math:: 2\Gamma_{i,i-1} = \max_{u,u'} \Big[ \max_x \log \frac{P(u,x)}{P(u',x)}
           + \max_z \log \frac{P^2(u',z)}{P^2(u,z)} \Big]
 
-and likewise for the record after. The last record has no record after it (:math:`P^2` drops out), and the first has
-its initial law q in place of a record before, so that :math:`P^2(u, \cdot)` becomes qP. For every initial law at once,
-the largest entry is approached by laws near a corner: qP becomes any row of P.
+and likewise for the record after. For the last record :math:`P^2` drops out; for the first, :math:`P^2(u, \cdot)`
+becomes qP with its initial law q, or any row of P for every initial law at once.
 
 **Alphabets.** Let S_1 be the support of q, and S_{i+1} the states that can follow one of S_i. Unless every state of
-S_{i+1} can follow every one of S_i, two records could tell each other apart for sure while no conditional law of one
-record shows it (two records that are always equal have Γ = 0 where only possible values count). So such chains are
-refused. In others there are at most k + 1 different alphabets, and from some record on they take turns.
+S_{i+1} can follow every one of S_i the chain is refused: two records could tell each other apart for sure while no
+conditional law of one record shows it.
 """
 
 import math
@@ -120,9 +118,8 @@ _CLEARLY_FALLING = 1 - 2.0**-30
 def norm_is_below(left: Any, right: Any, square: float) -> bool:
     """Whether ``square`` − ΓᵀΓ is proven to be positive definite: then ‖Γ‖₂² < ``square``.
 
-    ΓᵀΓ has entries only on the diagonal and two places off it, so that its even and its odd rows are tridiagonal
-    matrices of their own, and one is positive definite if and only if all pivots of its elimination are positive.
-    Less in one pivot is less in the next: pivots that are positive though rounded down prove it.
+    The even and the odd rows of ΓᵀΓ are tridiagonal matrices of their own. Less in one pivot is less in the next:
+    pivots that are positive though rounded down prove it.
     """
     n = left.size
     older, old = 1.0, 1.0
@@ -167,9 +164,9 @@ def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
 def largest_sums(left: Any, right: Any, count: int, most: int, sums: Any) -> None:
     """Lower row sums of (I − Γ)⁻¹, which ``sums`` holds, to bounds on the sums of the ``count`` largest entries.
 
-    From G = (I − Γ)⁻¹[i, j] to the next column away from i, the entry is multiplied by a ratio that does not depend on
-    i. Where no ratio is above 1, the largest entries of a row are next to its diagonal, and what follows ``most`` of
-    them is at most the next one each.
+    From one column to the next away from the diagonal an entry is multiplied by a ratio that is the same in every row.
+    Where no ratio is above 1, the largest entries are next to the diagonal, and each after ``most`` of them is at most
+    the next.
     """
     n = left.size
     up, down = np.empty(n), np.empty(n)

@@ -1,21 +1,14 @@
-r"""How far apart two Markov chains are on whole sequences: a longest path, found in the max-plus algebra.
+r"""How far apart two Markov chains are on whole sequences: a longest path (docs/proofs/robustness.md).
 
 The log ratio of the probabilities of one sequence under two chains is a sum along a path, of :math:`w = \log q_a/q_b`
-and :math:`W = \log P_a/P_b`, with −∞ where a has a zero (whatever b does) and +∞ where only b has one. Given that
-record i is in a set A of states, both probabilities are divided by those of :math:`X_i \in A`:
+and :math:`W = \log P_a/P_b`. Given that record i is in a set A of states,
 
 .. math:: D_\infty(a|s \,\|\, b|s) = \max_{y\in A}\,[F_i(y) + B_i(y)] + \log\frac{P_b(X_i\in A)}{P_a(X_i\in A)},
 
-with the largest sums F_i(y) of a path that ends in y at i, and B_i(y) of one that starts there (Viterbi's algorithm;
-proof: docs/proofs/robustness.md): :math:`F_{i+1}(y) = \max_x F_i(x) + W(x,y)`, :math:`B_i(x) = \max_y W(x,y) +
-B_{i+1}(y)`. Zeros are never computed: −∞ and +∞ come from the exact zeros of q and P alone, with −∞ + ∞ = −∞.
-
-**Long chains settle.** The recursions, less their largest entry, soon repeat themselves bit by bit (a max-plus matrix
-has an eventual cycle), and so do the marginals: the rest is known without computing it. Others are followed to the end.
-
-**Rounding.** A max-plus step moves no two vectors further apart, so errors of the steps add and do not grow; marginals
-are sums of products of non-negative numbers. Every number returned is an upper bound, by an error that grows as
-:math:`Tu` times the size of what was added.
+with the largest sums F_i(y) of a path that ends in y at i, and B_i(y) of one that starts there (Viterbi's algorithm).
+−∞ (where a has a zero) and +∞ (where only b has one) come from the exact zeros of q and P alone, with −∞ + ∞ = −∞. The
+recursions, less their largest entry, soon repeat themselves bit by bit, and so do the marginals: the rest is known
+without computing it. A max-plus step moves no two vectors further apart, so the errors of the steps add.
 """
 
 import math
@@ -296,29 +289,11 @@ def path_ratios(
     sets: States,
     start_errors: float = 0.0,
 ) -> tuple[PathRatio, PathRatio]:
-    r"""Return a over b, and b over a, for sequences of up to ``count`` steps and conditions :math:`X_t ∈ A`.
+    """Return a over b, and b over a, for sequences of up to ``count`` steps and conditions :math:`X_t ∈ A`.
 
-    Parameters
-    ----------
-    starts : pair of (k,) ndarray, or None
-        The initial laws of a and b. None: every initial law, the same on both sides; a bound then holds for all.
-    matrices : pair of (k, k) ndarray
-        Transition matrices.
-    count : int
-        Length of the longest sequence.
-    sets : sequence of sequences of int
-        The sets A of states.
-    start_errors : float
-        Bound on the relative error of the initial laws, of both together.
-
-    Notes
-    -----
-    Where the law r of the first record is the same on both sides, it drops out of the ratio of a sequence's
-    probabilities: w is 0 wherever r has mass, and the longest path can only grow if it may start in every state. The
-    ratio of the normalisers is :math:`\sum_x r(x) P_b^{i}(x, A) / \sum_x r(x) P_a^{i}(x, A)`, a mediant of the
-    ratios of the states x, and so at most the largest of them. The two maxima may be of different states: a law r with
-    almost all mass on the second and a little on the first comes as close to their sum as one likes, so
-    the bound is the supremum over r.
+    ``starts`` are the initial laws of a and b, whose relative errors are ``start_errors`` together; None stands for
+    every initial law r, the same on both sides. Then r drops out of the ratio of a sequence's probabilities, and the
+    ratio of the normalisers is a mediant of those of the states: the bound is the supremum over r. ``sets`` are the A.
     """
     k = matrices[0].shape[0]
     zero = np.zeros(k)

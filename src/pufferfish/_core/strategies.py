@@ -1,21 +1,18 @@
 r"""Which counts to measure, and how sharply: the search for the least error at a given leakage.
 
 **Scales for given measurements.** Where noise is large, what outputs tell of a record that had state x rather than x'
-is to first order
+is to first order, by the mean shifts of the measurements,
 
-.. math:: \sum_j w_j |(D A_j)_x - (D A_j)_{x'}|,\quad w_j = 1/b_j,\quad D = Z_P + Z_R - I,\quad Z = (I - P + 1\pi)^{-1},
+.. math:: \sum_j w_j |(D A_j)_x - (D A_j)_{x'}|,\quad w_j = 1/b_j,\quad D = Z_P + Z_R - I,\quad Z = (I - P + 1\pi)^{-1}.
 
-the mean shifts of the measurements. The error is a sum over outputs of E|sum of their noises|. Both are homogeneous in
-w, so the product of error and largest leakage is minimised, in log w, by L-BFGS, with a p-norm in the place of the
-maximum.
+The product of the error, a sum over outputs of E|sum of their noises|, and the largest leakage (a p-norm in its place)
+is minimised in log w by L-BFGS.
 
 **Sets of counts** are matrices of rows of 0 and 1: which states a measurement counts. Together with the number of
-records (of *bins* without it) each set tells the count of every state: of a *tree* on the states for every edge the
-count on its one side, where a star is all bins but its middle and a path is all prefixes; of *splits* of ordered states
-the count from where a stretch begins to where it is split, then the same for both halves.
+records each set tells the count of every state: all *bins*; for every edge of a *tree* on the states the count on its
+one side; of *splits* of ordered states the count of the first part of every stretch.
 
-**The search.** The certified leakage comes in as a function, and it is asked for the leading candidates only; for few
-states their scales are then moved towards less error at the same leakage. All this only proposes.
+The certified leakage is asked for the leading candidates only. All this only proposes.
 """
 
 import itertools
@@ -268,18 +265,10 @@ def proposals(
 ) -> Iterator[Proposal]:
     """Yield the leading candidates, the one with the least error first.
 
-    Parameters
-    ----------
-    taken_of : callable
-        From rows to the measurements whose noises are summed in each output; None where outputs do not follow.
-    responses : list of (k, k) ndarray
-        Mean shifts D of some models.
-    leakage : callable
-        From rows and scales to the leakage, certified; ``epsilon`` may leak.
-    power : float
-        The norm of the outputs' errors that is made small.
-    move : bool, default True
-        Whether scales are moved afterwards: not where the leakage is linear, as here.
+    ``taken_of`` says which measurements are summed in each output, None where outputs do not follow; ``responses`` are
+    mean shifts D of some models, ``leakage`` is the certified one for rows and scales, of which ``epsilon`` may leak,
+    and ``power`` the norm of the outputs' errors that is made small. Without ``move``, for leakage that is linear, as
+    here, scales are not moved afterwards.
     """
     k = len(responses[0])
     candidates: list[tuple[Proposal, Mask]] = []

@@ -43,9 +43,8 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 class LogPowers:
     r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
 
-    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so :math:`P^t` has
-    entrywise relative error at most :math:`(t-1)\gamma_k`. Halving t shares almost every factor between neighbouring
-    distances.
+    :math:`P^{s+t} = P^s P^t` adds relative errors and one :math:`\gamma_k`, so :math:`P^t` is off by
+    :math:`(t-1)\gamma_k`.
     """
 
     def __init__(self, transition_matrix: Matrix) -> None:
@@ -197,15 +196,11 @@ def mixes(p: Matrix, states: Mask) -> bool:
 
 
 def stationary_law(transition_matrix: Matrix) -> Matrix:
-    """Stationary law π = πP of an irreducible chain by state reduction (GTH), every entry positive.
+    """Stationary law π = πP of an irreducible chain by state reduction, every entry positive.
 
-    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
-    *relative to itself*, however small (O'Cinneide, 1993: see :func:`stationary_log_error`).
-
-    Raises
-    ------
-    ModelError
-        If a probability or an exit rate is too small for a double to hold accurately (below 1e-270).
+    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate *relative to
+    itself* (O'Cinneide, 1993: see :func:`stationary_log_error`). A ModelError if a probability or an exit rate is below
+    1e-270, too small for a double to hold accurately.
     """
     a = transition_matrix.astype(np.float64, copy=True)
     k = a.shape[0]
@@ -282,18 +277,12 @@ def period_mixes(matrices: Matrix, support: Mask) -> bool:
 
 
 def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, Mask, float]:
-    r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms.
+    r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms; (N, k).
 
-    ``within`` are the states at phase 0 that the chain cannot leave, by default all; both results are of shape (N, k).
-
-    Every entry of the product of N matrices has a relative error of at most :math:`N \gamma_k`. By the matrix-tree
-    theorem a stationary probability is a ratio of sums of products of k − 1 entries off the diagonal, so its logarithm
-    is off by at most 2(k − 1) times that, plus what state reduction adds.
-
-    Raises
-    ------
-    ModelError
-        If there are several periodic laws, or a probability is too small to compute accurately.
+    ``within`` are the states at phase 0 that the chain cannot leave, by default all. Every entry of the product of N
+    matrices has a relative error of at most :math:`N \gamma_k`, and by the matrix-tree theorem a stationary probability
+    is a ratio of sums of products of k − 1 entries: 2(k − 1) times that, plus what state reduction adds. A ModelError
+    if there are several periodic laws, or a probability is too small to compute accurately.
     """
     phases, k = len(matrices), int(matrices.shape[-1])
     product, possible = one_period(matrices)
@@ -355,12 +344,6 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
 
     ``tolerance`` is the residual that is left, as a share of b, in the Euclidean norm. After ``most`` products what is
     found by then is returned.
-
-    Examples
-    --------
-    >>> matrix = np.array([[2.0, 1.0], [0.0, 4.0]])
-    >>> solve(lambda x: matrix @ x, np.array([4.0, 8.0]), tolerance=1e-9, most=9).round(6).tolist()
-    [1.0, 2.0]
     """
     size = float(np.linalg.norm(right))
     if not 0 < size < np.inf:

@@ -1,11 +1,8 @@
 r"""The law of an integer statistic, with masses that are known to a relative error.
 
-For laws μ, ν of an integer statistic the loss of Lap(b) is the largest log ratio, either way, of
-:math:`(\mu * k)(w) = \sum_n \mu(n)\, e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a
-Möbius function of e^{2w/b}, hence monotone, and beyond the outermost atoms it is constant: whole numbers w between them
-suffice, for real noise as for the discrete noise of a release. Both sums over n ≤ w and n > w are geometric recursions,
-so the loss at all w costs as much as reading the laws. It never increases with b, since Lap(b') with b' > b is Lap(b)
-and more independent noise.
+For laws μ, ν the loss of Lap(b) is the largest log ratio, either way, of :math:`(\mu * k)(w) = \sum_n \mu(n)\,
+e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a Möbius function of e^{2w/b}, hence
+monotone, and beyond the outermost atoms it is constant: whole numbers w between them suffice.
 """
 
 import math
@@ -139,15 +136,7 @@ _FARTHEST = 1e12  # logarithms of what noise could make of a law's farthest mass
 
 
 def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
-    """Return the loss of Laplace noise for a pair of laws, in nats, rounded up.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> point, other = (Law.exact(n, [Fraction(1)]) for n in (0, 3))
-    >>> round(laplace_loss(point, other, 3.0), 9)
-    1.0
-    """
+    """Return the loss of Laplace noise for a pair of laws, in nats, rounded up."""
     low, high = min(mu.start, nu.start), max(mu.end, nu.end)
     (first, first_error), (second, second_error) = (smoothed([law], low, high, scale) for law in (mu, nu))
     if not (first_error < math.inf and second_error < math.inf):

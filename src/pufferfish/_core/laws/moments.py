@@ -1,13 +1,12 @@
 r"""Bounds on moments of sums along chains, from which tails follow without any normal approximation.
 
-Let S be the sum of f over n observed records of C chains. For every real s
+Let S be the sum of f over n observed records of C chains. For every real s, whatever the gaps between records,
 
 .. math:: \log E\,e^{sS} \le C \log E_\pi g + (n - C) \log \sup_{d \ge 1} \|\sqrt g\,P^d \sqrt g\|_\pi,
    \qquad g = e^{sf},
 
-wherever the records are, and whatever gaps are between them; the norm is that of L²(π). Of steps the same holds with
-‖P ∘ e^{sF}‖ for each. A start whose law has a density of at most e^c towards the stationary law adds c for each chain.
-Where every chain has all of its N records the moments themselves are computed. Proofs: ``docs/proofs/released.md``.
+with the norm of L²(π); of steps the same holds with ‖P ∘ e^{sF}‖ for each. A first law whose density towards the
+stationary one is at most e^c adds c for each chain. Proofs: ``docs/proofs/released.md``.
 """
 
 from dataclasses import dataclass

@@ -1,23 +1,16 @@
-r"""Laws of an additive statistic of a Markov chain, given the state of one record.
+r"""Laws of an additive statistic of a Markov chain, given the state of one record (docs/proofs/laws.md).
 
-For F = Σ_t f(X_t) with whole f, let α_i(a, s) be the probability of X_i = a and of a sum s over the records up to i,
-and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are one sweep over (state, sum), and
+For F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t) with whole f and g, let α_i(a, s) be the probability of X_i = a and of a sum s
+up to record i, and β_i(a, s) that of a sum s after it, given X_i = a. Both are one sweep over (state, sum), and
 
 .. math:: P(X_i = a, F = n) = \sum_s \alpha_i(a, s)\,\beta_i(a, n - s).
 
-Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
-of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
-min(i, T − i)·S·k. What other, independent records add is convolved in once, where the first law is asked for: until
-then a sweep has the sums of this chain alone.
+Only sums of non-negative products occur, on numbers with a wide exponent. A sweep costs T·S·k² (S the number of values
+of F), the convolution at node i about min(i, T − i)·S·k. What other, independent records add is convolved in late.
 
-A statistic may count steps too, F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t): then a step of a sweep adds up a step with each
-part P∘[g = d] of the matrix, shifted by d.
-
-**Most nodes need no law of their own**: those m or more steps from both ends are covered by the first of them, with an
-error that is computed and falls geometrically with m. **Every initial law at once**: the worst mixture has at most two
-first states, and a closed form; a bound a little above it is put into its inequalities again, with rounding against it.
-
-Proofs: ``docs/proofs/laws.md``.
+Nodes m or more steps from both ends are covered by the first of them, with an error that is computed and falls
+geometrically with m. Of **every initial law at once** the worst mixture has at most two first states, and a closed
+form; a bound a little above it is put into its inequalities again, with rounding against it.
 """
 
 import math
@@ -201,22 +194,11 @@ class NodeLaws:
 
 
 class AdditiveChain:
-    """A Markov chain with a whole-number value for every state.
+    """A Markov chain of ``steps`` records T with a whole-number value for every state.
 
-    Parameters
-    ----------
-    initial, transition : (k,) Wide and (k, k) ndarray
-        Law of the first record, to a relative ``log_error``, and the transition matrix; exact zeros are impossible.
-    values : (k,) or (T, k) ndarray of int
-        What a record in each state adds to the statistic, the same for all records or for each.
-    steps : int
-        Number T of records.
-    period : int
-        Period of the chain, where it has one.
-    others : Law, optional
-        Law of what other records add, independent of the chain.
-    moves : (k, k) ndarray of int, optional
-        What a step from state x to y adds to the statistic, 0 or more; nothing by default.
+    ``initial`` is the law of the first record, to a relative ``log_error``; exact zeros are impossible. ``values``,
+    (k,) or (T, k), are what a record in each state adds to the statistic, ``moves``, (k, k), what a step adds, 0 or
+    more, and ``others`` is the law of what independent records add. ``period`` is that of the chain.
     """
 
     def __init__(

@@ -154,14 +154,9 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
     r"""Return the least W such that p and q have a coupling that moves nothing farther than W in L1: :math:`W_\infty`.
 
     Atoms stand in the rows of x and y, where one may occur several times; masses are over one denominator. With
-    ``slack`` s > 0 every mass is known up to a factor in [1/(1+s), 1+s]; with s = 0 each law is divided by its sum.
-    A slack never adds to W.
-
-    Raises
-    ------
-    ModelError
-        If the sums differ by more than the slack allows, distances reach 2**62, or a flow is needed between atoms that
-        are not on one line and have more than 4e6 pairs.
+    ``slack`` s > 0 every mass is known up to a factor in [1/(1+s), 1+s], which never adds to W; with s = 0 each law is
+    divided by its sum. A ModelError if the sums differ by more than the slack allows, distances reach 2**62, or a flow
+    is needed between atoms that are not on one line and have more than 4e6 pairs.
 
     Examples
     --------
@@ -328,9 +323,9 @@ def _indices(values: Mask) -> list[int]:
 def _greatest_flow(close: Mask, p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
     """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
 
-    Breadth first from every atom of p, forth along all close pairs and back along the flow, until there is room. Where
-    there is none, all that the search met is full and stays so: it is a cut, and no other search need enter it. With
-    ``whole`` the flow ends there. Atoms that few others reach come first.
+    Breadth first from every atom of p, forth along close pairs and back along the flow, until there is room. Where
+    there is none, all that the search met is a cut, which no other search need enter; with ``whole`` the flow ends
+    there.
     """
     taken = [dict(masses) for masses in start]
     room = [mass - sum(masses.values()) for mass, masses in zip(q, taken, strict=True)]

@@ -1,14 +1,8 @@
-r"""Laws of the clusters of a junction tree, in logarithms, with bounds on their errors.
+"""Laws of the clusters of a junction tree, in logarithms, with bounds on their errors.
 
-The buckets are visited twice. Upwards, every bucket multiplies the tables given to it with what its children send, and
-sums its own node out: that is λ(S), sent to its parent; divided by λ it is P(node | S). Downwards, P(bucket) is
-P(node | S) times P(S), which the parent's law gives.
-
-Logarithms hold probabilities like 1e-300 times 1e-300, and an exact zero stays −∞. Sums are of non-negative numbers, so
-a logarithm is off by at most the sum of what every step on its way adds: a few units in the last place of the largest
-logarithm, and half a unit for each addend.
-
-The visits are plain loops over flat arrays, compiled for large networks.
+Upwards, every bucket multiplies the tables given to it with what its children send, and sums its own node out: that is
+λ(S), sent to its parent; divided by λ it is P(node | S). Downwards, P(bucket) is P(node | S) times P(S), which the
+parent's law gives. Logarithms hold probabilities like 1e-300 times 1e-300, and an exact zero stays −∞.
 """
 
 import math
@@ -131,10 +125,8 @@ def visit(
 ) -> None:
     """Make the laws of all buckets, upwards and down again: plain loops, so that numba can compile them.
 
-    What comes in parts (scopes, separators, nodes and logarithms of tables) lies one after another, with where each
-    part begins. ``eliminated`` is the node of every bucket, ``homes`` the bucket of each table, ascending. Written are
-    ``logs``, the logarithms of the laws, and ``errors``, by how much those of each bucket may be off; both come in as
-    zeros.
+    What comes in parts lies one after another, with where each part begins. ``eliminated`` is the node of every bucket,
+    ``homes`` the bucket of each table, ascending. Written into zeros are ``logs`` of the laws, and ``errors`` of these.
     """
     buckets = parents.shape[0]
     conditional = np.zeros(buckets, dtype=np.bool_)  # given nothing but the law of its node given the others

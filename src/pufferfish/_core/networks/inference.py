@@ -7,13 +7,9 @@ that opt_einsum finds before anything is computed: a contraction that would need
 
 .. math:: L_{x,x'} = \max_{y : P(X_S=y|X_i=x) > 0} \log \frac{P(X_S=y|X_i=x)}{P(X_S=y|X_i=x')}.
 
-**Rounding.** Contractions only add and multiply non-negative numbers, so every entry has a relative error of at most
-(roundings on its way) · 2^-52, unless something underflows; where that cannot be excluded, supports are computed from
-the tables' exact zeros, and an entry below :data:`~pufferfish._core.numbers.rounding.TINY` makes a ratio with it
-infinite.
-
-References: Koller, Friedman, *Probabilistic Graphical Models*, Chapter 9; Higham, *Accuracy and Stability of Numerical
-Algorithms*, Lemma 3.1.
+Contractions only add and multiply non-negative numbers, so every entry has a relative error of at most (roundings on
+its way) · 2^-52. Where something could underflow, supports are computed from the tables' exact zeros, and an entry
+below :data:`~pufferfish._core.numbers.rounding.TINY` makes a ratio with it infinite.
 """
 
 import math

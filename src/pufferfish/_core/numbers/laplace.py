@@ -1,17 +1,14 @@
 r"""The discrete Laplace law, and sums of independent variables of different scales: tails and mean moduli.
 
-P(Z = z) ∝ exp(−|z|/b) on the integers. With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| =
-2p/(1−p²). Its log density changes by at most 1/b per step, as the continuous law's does, so every bound for Lap(b) on
-an integer query holds for it. The characteristic function of one Z is
+P(Z = z) ∝ exp(−|z|/b) on the integers. With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0. Every bound for
+Lap(b) on an integer query holds for it. The characteristic function of one Z is
 
-.. math:: \varphi(t) = \frac{1-p}{1+p}\left(\frac{p e^{it}}{1 - p e^{it}} + \frac{1}{1 - p e^{-it}}\right),
+.. math:: \varphi(t) = \frac{1-p}{1+p}\left(\frac{p e^{it}}{1 - p e^{it}} + \frac{1}{1 - p e^{-it}}\right).
 
-and that of S = Z_1 + … + Z_r the product, so one Fourier transform gives the law of S. Where scales are large, each Z
-is first rounded up to a multiple of a grid g (the same formula, with q = p^g in the place of p but for the first p): S
-is then at most the sum of these, so its upper tail is never understated, and S is symmetric. The mean is
+One Fourier transform of their product gives the law of a sum S; where scales are large, each Z is first rounded up to a
+multiple of a grid, so that the upper tail is never understated. The mean is
 
-.. math:: E|S| = \frac{1}{\pi} \int_0^\pi \frac{1 - \varphi(t)}{1 - \cos t}\, dt, \quad
-   \text{because } |n| = \frac{1}{\pi} \int_0^\pi \frac{1 - \cos nt}{1 - \cos t}\, dt.
+.. math:: E|S| = \frac{1}{\pi} \int_0^\pi \frac{1 - \varphi(t)}{1 - \cos t}\, dt.
 """
 
 import math
@@ -118,10 +115,7 @@ _LEAST_SCALE, _LARGEST_SCALE = 1e-300, 1e14
 class LaplaceSum:
     """The sum of independent discrete Laplace variables of positive scales.
 
-    Raises
-    ------
-    ParameterError
-        If there are several scales, and one is so large that doubles no longer tell exp(-1/scale) from 1 well enough.
+    A ParameterError if there are several, and doubles no longer tell exp(-1/scale) of one from 1 well enough.
 
     Examples
     --------

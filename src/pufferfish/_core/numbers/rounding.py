@@ -1,10 +1,8 @@
 r"""Rigorous rounding: how far a computed number can be from the true one.
 
-Everything a privacy bound needs from a Markov chain is a product of non-negative matrices, and such products
-are computed to *entrywise relative* accuracy: a sum of n non-negative products carries a relative error of at
-most :math:`\gamma_n = nu/(1-nu)`, in any order of summation, fused or not (Higham, *Accuracy and Stability of
-Numerical Algorithms*, Lemma 3.1). The only exceptions are numbers near the underflow threshold, so entries
-below :data:`TINY` are never used: they are computed again in logarithms.
+A sum of n non-negative products carries a relative error of at most :math:`\gamma_n = nu/(1-nu)`, in any order, fused
+or not (Higham, *Accuracy and Stability of Numerical Algorithms*, Lemma 3.1), but near the underflow threshold: entries
+below :data:`TINY` are never used, but computed again in logarithms.
 """
 
 import math

@@ -1,10 +1,8 @@
-r"""Non-negative numbers with a wide exponent: what no double can hold, to the relative accuracy of doubles.
+"""Non-negative numbers with a wide exponent: what no double can hold, to the relative accuracy of doubles.
 
-The law of a count over 10,000 records has masses near e^{-5000}, and those masses decide (a distance between two laws
-is decided by their tails, a likelihood ratio by its worst output). A :class:`Wide` array holds each number as
-``value · 2^(600·level)`` with ``2^-300 ≤ value < 2^300``: sums, products and convolutions of such numbers have the
-relative error that they would have in doubles without limits, a few units in the last place for each addition (an
-addend that is 2^-600 times another is dropped, which is far below that). Exact zeros stay exact zeros.
+The law of a count over 10,000 records has masses near e^{-5000}, and those masses decide. A :class:`Wide` array holds
+each number as ``value · 2^(600·level)`` with ``2^-300 ≤ value < 2^300``: sums, products and convolutions have a
+relative error of a few units in the last place for each addition. Exact zeros stay exact zeros.
 """
 
 import math

@@ -60,18 +60,11 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
 
 
 def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa: C901 - one compiled loop, its phases named
-    """Write an upper bound on Φ_K(A), tight where the search found the optimum; exactly 0 where A is.
+    """Write an upper bound on Φ_K(A), (r, r), tight where the search found the optimum; exactly 0 where A is.
 
-    Parameters
-    ----------
-    rows : (r,) ndarray of bool
-        States x whose laws K(x, ·) are defined; ``upper`` is 0 for others.
-    upper, lower : (r, k) ndarray
-        Bounds on K(x, y).
-    a : (k, k) ndarray
-        Bounds A, closed by shortest paths; those of states that no law reaches are not read.
-    bounds : (r, r) ndarray, written
-        The bound; +∞ for pairs of states of which one is not defined, 0 on the diagonal.
+    ``upper`` and ``lower``, (r, k), bound K(x, y) for the states x of ``rows``; ``upper`` is 0 for others. A is closed
+    by shortest paths; its entries for states that no law reaches are not read. +∞ for pairs of which one is not
+    defined.
     """
     r, k = upper.shape
     # 1. the largest bound between states that are reached: where it is 0, so is the answer
@@ -157,11 +150,10 @@ def search_each(
 def pass_on(
     ends: Any, shares: Any, source: Any, order: Any, residual: Any, most: Any, enough: Any, change: Any
 ) -> bool:
-    """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on until they move no more.
+    """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on in ``order`` until they move no more.
 
-    Each entry of kernel j changes by ``shares`` of the entries ``ends``, flat indices, of its source's; shape (N, k²,
-    m). Kernels follow their sources in this ``order``, in ``most`` rounds at most, which end with changes of size
-    ``enough``. Returns whether they came to rest before the rounds were over.
+    Each entry of kernel j changes by ``shares`` of the entries ``ends``, flat, of its source's; (N, k², m). Returns
+    whether they came to rest, with changes of size ``enough``, in ``most`` rounds.
     """
     for j in range(residual.shape[0]):
         for e in range(residual.shape[1]):
@@ -187,9 +179,9 @@ def walk(
 ) -> int:  # fmt: skip
     """Write Φ(A), then Φ(d + Φ(A)) and so on, until bounds hardly move; return how many there are, at least one.
 
-    The laws are p and q, some of which reach the states ``reached``; ``always`` is what holds of each pair whatever A
-    is, ``loss`` is d, and bounds that change by at most ``enough`` hardly move. In the end A are the bounds of the last
-    place. Messages, (m, k, k), are rounded up: +∞ for pairs that cannot occur, 0 on the diagonal.
+    ``reached`` are states of the laws p and q, ``always`` holds of each pair whatever A is, ``loss`` is d, and bounds
+    that change by at most ``enough`` hardly move. In the end A are the bounds of the last place. Messages are (m, k,
+    k).
     """
     k = a.shape[0]
     proved = np.empty(x.shape[0])

@@ -1,9 +1,8 @@
 """Factors that the checker of certificates allows by its own rule (docs/proofs/certificate.md), in doubles.
 
 A factor c is enough for rows p and q where what p − c q has too much of can be moved, along the cheapest pairs first,
-to where it has too little; a move from y to z costs R(y, z). What is found here only proposes: the checker does the
-same in whole numbers. While the same moves are made, what is left over is linear in c, and in each cost: from the last
-move back to the first one that gives both slopes, and so the derivatives of the least factor by R, for Newton's method.
+to where it has too little; a move from y to z costs R(y, z). What is left over is linear in c and in each cost while
+the same moves are made: from the last move back both slopes follow, for Newton's method. All this only proposes.
 """
 
 from typing import Any
@@ -115,14 +114,6 @@ def least_factors(rows: Any, pairs: Any, bound: Any, alive: Any, guess: Any) -> 
 
     Pairs are (m, 2) numbers of rows, ``alive`` are the states that have a part, and guesses are above 1. Besides the
     factors, the tails, heads and slopes, (m, k) each: by which entries of R the factors grow, and how fast.
-
-    Examples
-    --------
-    >>> rows, bound = np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([[1.0, 1.5], [1.5, 1.0]])
-    >>> pairs, guess = np.array([[0, 1], [1, 0]]), np.array([2.0, 2.0])
-    >>> factors, *_, slopes = least_factors(rows, pairs, bound, np.arange(2), guess)
-    >>> factors.round(6).tolist(), slopes[:, 0].round(6).tolist()
-    ([1.208333, 1.238095], [0.347222, 0.453515])
     """
     costs = bound[np.ix_(alive, alive)]
     tail, head = np.nonzero(~np.eye(len(alive), dtype=np.bool_))

@@ -7,10 +7,8 @@ For a kernel K (rows: laws K(x,·) of the next state) and a matrix A of pairwise
 
 **Proof by flows.** For p = K(x,·), q = K(x',·) and *any* f(y,z) ≥ 0 let
 :math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and :math:`\mathrm{out}_y = \sum_z f(y,z)`. If
-:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, multiply by v_y, sum, and use
-:math:`v_z \le e^{A(z,y)} v_y`: p·v ≤ λ q·v on the whole cone, so Φ ≤ log λ. Neither optimality nor the triangle
-inequality nor convergence is needed: a search (:mod:`pufferfish._core.phi.simplex`) proposes f, and what is returned
-here is what f proves, rounded up.
+:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, then Φ ≤ log λ, whatever led to f: a search
+(:mod:`pufferfish._core.phi.simplex`) proposes it, and what is returned here is what f proves, rounded up.
 
 Entries of A that are +∞ are absent constraints; an entry for a state that cannot occur is never 0.
 """

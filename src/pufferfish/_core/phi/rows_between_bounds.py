@@ -1,19 +1,13 @@
 r"""Matrices between bounds: what pairwise bounds become one step further, and the laws that steps lead to.
 
-Row x of an interval matrix is the set of laws r with l_x ≤ r ≤ u_x. For a vector v the largest r·v puts what is left
-above the lower bounds on the states with the largest v, one after the other: the extreme law depends on the *order*
-of v's entries only. The least r·v is the same with the order reversed. Extreme laws come as two vectors between which
-they lie entrywise, so that rounding is on the safe side.
-
-For x ≠ x' with rows r and r' anywhere between their bounds and Φ from :mod:`pufferfish._core.phi.phi`
+Row x of an interval matrix is the set of laws r with l_x ≤ r ≤ u_x. The largest r·v puts what is left above the lower
+bounds on the states with the largest v: the extreme law depends on the *order* of v's entries only. So for x ≠ x'
 
 .. math:: \Phi_{[l,u]}(A)[x,x'] = \max_{r, r'} \log \max_v \Big\{ \frac{r \cdot v}{r' \cdot v} :
           v_y \le e^{A(y,y')} v_{y'} \Big\}
 
 is for few states the maximum over the k! orders of Φ for two laws. For more states every state z gives two vectors
-between which all r·v are on the cone, from the chord above a convex function (docs/proofs/intervals.md); they lose
-about as much as the bounds on the row are apart, times how far v can differ from v_z. Every number is certified by
-flows and rounded up.
+between which all r·v are on the cone, from the chord above a convex function (docs/proofs/intervals.md).
 """
 
 import itertools

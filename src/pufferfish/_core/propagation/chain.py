@@ -1,4 +1,4 @@
-r"""Leakage propagation: how far record-level loss travels along a Markov chain.
+r"""Leakage propagation: how far record-level loss travels along a Markov chain (docs/proofs/propagation.md).
 
 Let the density of a release change by at most a factor e^{d_t(x,x')} when record t goes from x to x'. With Φ from
 :mod:`pufferfish._core.phi.phi` and R_i(x,y) = P(X_{i−1}=y | X_i=x),
@@ -8,24 +8,15 @@ Let the density of a release change by at most a factor e^{d_t(x,x')} when recor
     G_1 = 0,\; G_i = \Phi_{R_i}(d_{i-1} + G_{i-1}) \qquad
     \mathrm{leakage} = \max_i \max_{x \ne x'} d_i + F_i + G_i
 
-over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells. The proof
-is in ``docs/proofs/propagation.md``. Two sweeps (:mod:`pufferfish._core.propagation.sweep`) compute F and G from the
-ends of the chain inwards, at a cost that does not depend on T.
+over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells.
 
-**More memory.** Where the next record depends on the m records before it, :math:`Y_v = (X_v, \ldots, X_{v+m-1})` is a
-Markov chain. Every record has a home, so that its loss is counted once: for what lies behind, the cluster that it is
-the first record of; for what lies ahead, the one that it is the last of. With the chain continued by m − 1 records
-that nobody observes,
-
-.. math::
-    F_v = \Phi_K(d_{v+m}(\text{last}) + F_{v+1}) \qquad G_v = \Phi_R(d_{v-1}(\text{first}) + G_{v-1})
-
-are bounds between values of :math:`Y_v`, and the leakage about record v, the first of its cluster, is
+**More memory** (docs/proofs/higher_order.md). Where the next record depends on the m records before it, :math:`Y_v =
+(X_v, \ldots, X_{v+m-1})` is a Markov chain, followed by m − 1 records that nobody observes. Every record's loss is
+counted once, in the first cluster that holds it for what lies ahead, in the last one for what lies behind; the leakage
+about record v is
 
 .. math::
     d_v + \Phi_{P(Y_v | X_v)}\Big(\sum_{0<j<m} d_{v+j}(\text{record } j) + G_v + F_v\Big).
-
-It is propagation on a junction tree (docs/proofs/networks.md) whose clusters form a path.
 """
 
 from bisect import bisect_right
@@ -108,13 +99,8 @@ class _Known:
 class ChainPropagation:
     """Leakage of one chain, for any profile of record-level losses.
 
-    Parameters
-    ----------
-    matrices : (k, k) or (N, k, k) ndarray
-        P, rows = from; or P_φ of the step from phase φ of a cycle to the next: the first record may be at any phase.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law, or the class of all of them. In a cycle the stationary one is its periodic law, and a given one
-        is that of the first record whatever its phase.
+    ``matrices`` are P, rows = from, or P_φ of the step from phase φ of a cycle to the next, (N, k, k): the first record
+    may be at any phase. ``initial`` is the initial law, whatever the phase, or "stationary" (periodic), or "any".
     """
 
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
@@ -280,15 +266,10 @@ class ChainPropagation:
 class TuplePropagation(ChainPropagation):
     """Leakage of one chain of order m, for any profile of record-level losses.
 
-    Parameters
-    ----------
-    kernel : (s, s) ndarray
-        Transition matrix of the clusters.
-    tuples : (s, m) ndarray of int
-        The states of the m records in each value of a cluster. Several values may stand for the same states: then what
-        else they are, such as the kind of a stay, is no secret, and is never seen (docs/proofs/stays.md).
-    initial : (s,) ndarray, "stationary" or "any"
-        Law of the first m records, or the class of all of them.
+    ``kernel``, (s, s), is the matrix of its clusters, and ``tuples``, (s, m), are the states of the m records in each
+    value of a cluster. Several values may stand for the same states: then what else they are, such as the kind of a
+    stay, is no secret, and is never seen (docs/proofs/stays.md). ``initial`` is the law of the first m records,
+    "stationary" or "any".
     """
 
     def __init__(self, kernel: Matrix, tuples: Indices, initial: Vector | Literal["stationary", "any"]) -> None:

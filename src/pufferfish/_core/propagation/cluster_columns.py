@@ -1,19 +1,13 @@
 r"""Leakage propagation about several nodes S of a network together: what a release tells of their joint value.
 
-Given S the other nodes fall into **parts** R_1, R_2, … that are independent of each other: take S out of the moral
-graph of all that matters, and a part is what still hangs together. A part depends on S through its **border** B_j
-alone, the nodes of S that are next to it. For joint values z and z' that can occur, with record-level losses d,
+Take S out of the moral graph of all that matters: what still hangs together is a **part** R_j, and the nodes of S next
+to it are its **border** B_j. For joint values z and z' that can occur the leakage is at most
 
-.. math::
-    \log \frac{E[m | S = z]}{E[m | S = z']} \le
-    \sum_{v \in S} d_v(z_v, z'_v) + \sum_j M_j(z_{B_j}, z'_{B_j}),
+.. math:: \sum_{v \in S} d_v(z_v, z'_v) + \sum_j M_j(z_{B_j}, z'_{B_j}),
 
-where M_j bounds what the losses of R_j tell of its border: the message of :mod:`pufferfish._core.propagation.clusters`
-to a cluster that holds B_j, in the network of R_j and its border alone. Nodes of R_j keep their tables, and so do those
-of the border that have a parent in R_j; others of the border get a uniform law. docs/proofs/stretches.md has the proof.
-
-The largest sum is taken over all pairs of joint values that can occur, or, where these are too many, every term's
-largest entry. Where a part's clusters are too large, M_j is the sum of the largest losses in R_j.
+where M_j is the message of :mod:`pufferfish._core.propagation.clusters` to a cluster that holds B_j, in the network of
+R_j and its border alone (docs/proofs/stretches.md). Where pairs of joint values are too many, every term's largest
+entry is taken; where a part's clusters are too large, M_j is the sum of its largest losses.
 """
 
 import math
@@ -56,16 +50,9 @@ class ColumnsAttained:
 
 
 class ColumnsPropagation:
-    """Leakage of several nodes of a Bayesian network together, for any record-level losses.
+    """Leakage of several nodes of a Bayesian network together, ``columns``, for any record-level losses.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        For every node j, in order, P(X_j | parents): axes for its parents, then for j; rows are distributions.
-    sizes : sequence of int
-        Number of states of every node.
-    columns : sequence of int
-        The nodes that are secret together, each once.
+    Tables and sizes are those of :class:`.clusters.ClusterPropagation`.
 
     Examples
     --------

@@ -336,11 +336,10 @@ def sweep(steps: Steps, first: int, last: int, memory: Any) -> None:
 def eliminate(starts: Any, columns: Any, upper: Any, lower: Any, near: Any, fibres: Any, a: Any, message: Any) -> None:
     """Take one variable out of bounds ``a`` on pairs of n configurations, and write those on pairs of the r without it.
 
-    The configurations that belong to each one of the other variables are ``columns``, from its ``starts``; ``upper``
-    and ``lower``, (n,), bound the law of the variable given the others. For every other variable ``fibres``, (c, r),
-    are the configurations that differ in it alone: that of w is ``fibres[v, near[v, f]:near[v, f + 1]]`` for some f,
-    and holds w. With none all pairs are searched; otherwise only pairs in one fibre, and the others are bounded by
-    paths over these, +∞ where no path leads.
+    The configurations of each of the other variables' values are ``columns``, from its ``starts``; ``upper`` and
+    ``lower``, (n,), bound the law of the variable given them. For every other variable ``fibres``, (c, r), are the
+    configurations that differ in it alone: ``fibres[v, near[v, f]:near[v, f + 1]]``. Only pairs in one fibre are
+    searched, the others bounded by paths over these, +∞ where no path leads; with no fibres all are.
     """
     r = starts.shape[0] - 1
     if near.shape[0] == 0:
@@ -400,10 +399,9 @@ def worst_of(
 ) -> tuple[Any, ...]:
     """Return where the leakage is largest: which secret node (−1 for none), the two states, in which way, and how much.
 
-    For each secret node ``losses`` says where in memory its loss begins, −1 for none, ``states`` how many it has, and
-    ``firsts`` where the ways to bound what else leaks of it begin, of which the least counts: where in memory one
-    begins, −1 where nothing else leaks, and its number of states, 1 for one number. ``pairs``, flat, shall not be told
-    apart.
+    For each secret node: where in memory its loss begins (−1 for none), how many ``states`` it has, and where the ways
+    to bound what else leaks of it begin, of which the least counts; for each way its place in memory (−1 where nothing
+    else leaks) and its number of states. ``pairs``, flat, shall not be told apart.
     """
     node, first_state, second_state, best, worst, first = -1, 0, 0, 0, 0.0, 0
     for i in range(states.shape[0]):

@@ -1,23 +1,17 @@
-r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree (proof: docs/proofs/networks.md).
+r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree (docs/proofs/networks.md).
 
-Let the density of a release change by at most a factor e^{d_v(x,x')} when record v goes from x to x'. Clusters C of a
-junction tree tell each other what the records behind them tell. Every record has one **home**, a smallest cluster that
-holds it. With the separator S of C and its neighbour D
+Clusters C of a junction tree tell each other what the records behind them tell. Every record has one **home**, a
+smallest cluster that holds it. With record-level losses d_v and the separator S of C and its neighbour D
 
 .. math::
     A_C = \sum_{v \text{ at home in } C} d_v + \sum_{E \in N(C)} M_{E \to C} \qquad
     M_{C \to D} = \Phi_{P(C|S)}(A_C \text{ without } D) \qquad
     \mathrm{leakage}(v) = d_v + \Phi_{P(C|v)}(A_C \text{ without } d_v), \; C \text{ the home of } v
 
-where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish._core.phi.phi`. Configurations
-that cannot occur take no part. Sums and laws are rounded up.
-
-**Only what matters needs states.** A_C is a sum of bounds, each on a few of C's variables. A bound on variables of S
-alone passes as it is, outside of Φ; for the others Φ is taken over the configurations of their variables V, with
-P(V | S). Any upper bound on Φ will do, and every step takes the best that it can afford: Φ over all configurations of
-V at once; one variable at a time, with the others as a separator; for a term left out of V its largest entry, added to
-all pairs; the max-divergence of P(V | S), whatever the losses are. A message about more configurations than can be held
-in pairs is one number, the sum of its terms' largest entries.
+**Only what matters needs states.** A bound on variables of S alone passes as it is, outside of Φ; for the others Φ is
+taken over the configurations of their variables V, with P(V | S). Any upper bound on Φ will do, and every step takes
+the best that it can afford: Φ over all configurations of V at once; one variable at a time, with the others as a
+separator; for a term left out of V its largest entry; the max-divergence of P(V | S), whatever the losses are.
 """
 
 import math
@@ -269,12 +263,8 @@ def _totals(
 class ClusterPropagation:
     """Leakage of a Bayesian network, for any record-level losses of its nodes.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        For every node j, in order, P(X_j | parents): axes for its parents, then for j; rows are distributions.
-    sizes : sequence of int
-        Number of states of every node.
+    ``tables`` has P(X_j | parents) for every node j, in order: axes for its parents, then for j; rows are
+    distributions. ``sizes`` are the numbers of states.
 
     Examples
     --------
@@ -286,8 +276,6 @@ class ClusterPropagation:
     (2.5523, 0, 1.0)
     >>> sorted((near, round(nats, 4)) for near, nats in found.neighbours)
     [((1,), 0.7761), ((2,), 0.7761)]
-    >>> family.leakage([one, 0 * one, 0 * one]).neighbours
-    ()
     """
 
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
@@ -307,13 +295,8 @@ class ClusterPropagation:
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage, for losses and (optional) secrets of every node: (k_i, k_i) matrices.
 
-        Losses are not negative, 0 on the diagonal, +∞ where there is no bound. Secrets are the pairs (x, x') that shall
-        not be told apart, all where not given; a node without such a pair is no secret.
-
-        Raises
-        ------
-        ModelError
-            If shapes do not fit, or a loss is negative, no number, or not 0 from a state to itself.
+        Losses are not negative, 0 on the diagonal, +∞ where there is no bound; else a ModelError. Secrets are the pairs
+        (x, x') that shall not be told apart, all where not given; a node without such a pair is no secret.
         """
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)

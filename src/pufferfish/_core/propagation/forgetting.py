@@ -5,11 +5,9 @@ With d_i the loss of record i, A_i bounds what record i and all later ones tell 
 .. math:: A_i = \min\Bigl(d_i + A_{i+1},\ \min_{(n, \sigma)} \sum_{j=i}^{i+n-1} d_j +
           \log\bigl(1 + \sigma (e^{A_{i+n}} - 1)\bigr)\Bigr), \qquad A_{T+1} = 0,
 
-and B_i the same for the earlier ones. The leakage is the largest A_i + B_i − d_i. Where all losses are d, A stays below
-its fixed point e^A = (1 − σ) e^{nd} / (1 − σ e^{nd}), if σ e^{nd} < 1. Proofs: docs/proofs/forgetting.md.
-
-Long chains: in the midst of a long stretch of equal losses the bounds are held at the largest of the fixed point and of
-the bounds beside it, so that the cost depends on the number of stretches, not on their lengths.
+and B_i the same for the earlier ones. The leakage is the largest A_i + B_i − d_i (docs/proofs/forgetting.md). In the
+midst of a long stretch of equal losses the bounds are held at the largest of their fixed point and of the bounds beside
+it, so that the cost depends on the number of stretches, not on their lengths.
 """
 
 import itertools
@@ -100,10 +98,8 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
 def told_by_stretch(steps: Whole, losses: Vector, pairs: Sequence[Forgets], records: int) -> LeakageParts:
     """Return what is told of any so many records in a row; ``node`` is the first one of the worst stretch, 0-based.
 
-    With F_j = A_j − d_j and G_i = B_i − d_i it is at most G_i + d_i + … + d_j + F_j (docs/proofs/stretches.md).
-    ``losses`` are those of stretches of so many ``steps``, at least ``records`` together. Of chains that are too long
-    to be followed record by record the largest F, the largest G and the largest sum of losses are added, wherever they
-    are.
+    With F_j = A_j − d_j and G_i = B_i − d_i it is at most G_i + d_i + … + d_j + F_j (docs/proofs/stretches.md). Of
+    chains that are too long to be followed the largest F, G and sum of losses are added, wherever they are.
     """
     whole = int(np.sum(steps))
     with np.errstate(over="ignore"):
@@ -254,10 +250,9 @@ _SUMMED = 1.0 + 2.0**-51  # above the error of a sum of losses as a double
 def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
     """Return e^A − 1 of every record, A what it and all later records tell of it, in nats; rounded up.
 
-    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``, a power of two in
-    nats. ``held`` is, for records in the midst of a long stretch of equal losses, e^A − 1 of its fixed point, and −1
-    for others. After so many ``steps``, of which ``reach`` is the largest, at most so much of the state is known:
-    ``keeps``, rounded up.
+    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``, a power of two.
+    ``held`` is e^A − 1 of the fixed point for records in the midst of a long stretch of equal losses, −1 for others.
+    After so many ``steps``, of which ``reach`` is the largest, at most ``keeps`` of the state is known.
     """
     records, pairs = before.size - 1, steps.size
     excess = np.zeros(records + 1)

@@ -1,25 +1,18 @@
 r"""How much a Laplace release certainly leaks: sign tilts, and the least noise that they allow.
 
-Far out in the direction of a sign vector s ∈ {±1}^m, where output j goes to s_j·∞, the density of Lap(b) noise on
-W·counts is proportional to the product over records of :math:`g(x_t) = e^{(s^T W)_{x_t}/b}`. So
+Far out in the direction of a sign vector s the density of Lap(b) noise on W·counts is proportional to the product over
+records of :math:`g(x_t) = e^{(s^T W)_{x_t}/b}`. So the loss is at least, for every s, i, x and x',
 
-.. math:: \log \frac{E[\prod_t g(X_t) \mid X_i = x]}{E[\prod_t g(X_t) \mid X_i = x']}
+.. math:: \log \frac{E[\prod_t g(X_t) \mid X_i = x]}{E[\prod_t g(X_t) \mid X_i = x']}.
 
-is what outputs in that direction tell about record i: it is no more than the loss of the release, for every s, i, x
-and x'. The exact loss never rises with b (Lap(b') for b' > b is Lap(b) plus independent noise), so a scale at which
-one tilt exceeds ε is too small, and so is every smaller one. Numbers here are rounded *down*.
+It never rises with b, so a scale at which one tilt exceeds ε is too small, and so is every smaller one. Numbers here
+are rounded *down*.
 
-**Networks.** With contributions w_v(x) per node, let Q be the law of the network times :math:`\prod_v e^{s^T w_v/b}`,
-made a law again. The expression above is then
+**Networks.** With Q the law P of the network times :math:`\prod_v g_v(x_v)`, made a law again, it is :math:`\log
+Q(X_i = x)/P(X_i = x) - \log Q(X_i = x')/P(X_i = x')`: one pass over the clusters gives it for every node. Signs are
+sought for one node and one pair of its states, until each is that of the difference of its output's means under Q.
 
-.. math:: \log \frac{Q(X_i = x)}{P(X_i = x)} - \log \frac{Q(X_i = x')}{P(X_i = x')},
-
-so that one pass over the clusters gives it for every node. Signs are sought for one node and one pair of its states: an
-output's sign is that of the difference of its means under Q given x and x', which is the slope of the expression,
-until no sign changes.
-
-**Numbers of steps.** The density is then proportional to the product over steps of e^{s_j/b}, where j is the output in
-which the step counts, and 1 where it counts in none: the matrix is tilted in the place of states.
+**Numbers of steps.** e^{s_j/b} is then a factor of every step that counts in output j: the matrix is tilted.
 """
 
 import itertools

@@ -1,19 +1,13 @@
-r"""The two sides of a record: through which kernels its future and its past tell about it.
+"""The two sides of a record: through which kernels its future and its past tell about it (docs/proofs/propagation.md).
 
 Places count from a side's own end of the chain: place j is the j-th record from the end for the future, the j-th
-record for the past. A side turns bounds A at place j − 1 into what arrives at place j, Φ(A); see
-:mod:`pufferfish._core.propagation.chain`. Where the matrix goes through the phases of a cycle, a place may be at any
-of them: bounds are then stacks of matrices, one for each phase, and Φ takes each from the phase beside it.
+record for the past. A side turns bounds A at place j − 1 into what arrives at place j, Φ(A). Where the matrix goes
+through the phases of a cycle, bounds are stacks of matrices, one for each phase that a place may be at.
 
 Under every initial law the past is bounded twice, and the least counts, pair by pair: by the contraction of
 :mod:`pufferfish._core.phi.any_initial_law`, and, from the third record on, by what the laws that the steps lead to can
-tell (with many states by bounds on these laws). Bounds then fall from place to place, and sweeps come to fixed points
-from above.
-
-**A matrix of its own at every step, between two bounds.** The recursion holds for such a chain too; with the worst
-matrix at each step it holds for all of them at once. The future's message is Φ over the interval matrix
-(:mod:`pufferfish._core.phi.rows_between_bounds`), the past's the least of the contraction and of Φ over bounds on the
-reversed kernel: chains that mix forget their start.
+tell. Bounds then fall from place to place, and sweeps come to fixed points from above. Where every matrix is any one
+between two bounds, Φ is that of the worst (:mod:`pufferfish._core.phi.rows_between_bounds`).
 """
 
 from abc import ABC, abstractmethod
@@ -344,9 +338,8 @@ class _GivenPast(Side):
 def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
     """Return about where the bounds of a side settle: what small losses of equal size add up to, if they are that.
 
-    A record that moves from x to x' moves the expected time spent in z by Z(x,z) − Z(x',z), Z = Σ_i Kⁱ; half of the sum
-    of these over all z is what a loss of 1 for any change adds up to. Values without a loss between them, such as kinds
-    of stay in one state, are one z: a guess that is too large is a bad one. Nothing is claimed of it.
+    A record that moves from x to x' moves the expected time spent in z by Z(x,z) − Z(x',z), Z = Σ_i Kⁱ. Values without
+    a loss between them are one z. Nothing is claimed of it.
     """
     k = len(loss)
     matrix = np.where(kernel.rows[:, None], (kernel.upper + kernel.lower) / 2, 0.0)

@@ -1,9 +1,8 @@
 r"""The steps of a chain, and bounds that hold at every distance: certified fixed points of A ↦ d + Φ(A).
 
-If A ≥ d + Φ(A) entrywise, then by induction every bound that the recursion :math:`A_i = d + \Phi(A_{i+1})` ever makes,
-started below A, stays below A, because Φ grows with A. Any such A will do; Newton's method looks for the least one.
-It aims at the fixed point for a loss that is a little larger, so that the inequality has room for rounding, and what it
-finds counts only once the inequality has been checked with Φ rounded up.
+If A ≥ d + Φ(A), every bound that the recursion :math:`A_i = d + \Phi(A_{i+1})` makes, started below A, stays below A.
+Newton's method looks for the least such A, with a slightly larger loss to leave room for rounding; what it finds counts
+only once the inequality has been checked with Φ rounded up.
 """
 
 from collections.abc import Callable
@@ -48,18 +47,9 @@ class _Unbounded(Exception):
 class FixedPoint:
     """Least certified A ≥ d + Φ(A) for losses d that change little from call to call.
 
-    A may be a stack of matrices, one for each phase of a cycle: the inequality is checked for every phase.
-
-    Parameters
-    ----------
-    phi : callable
-        A ↦ an upper bound on Φ(A).
-    solve : callable
-        r ↦ the solution of δ = r + Φ'δ, for the derivative Φ' at the last call of ``phi``.
-    closed : bool, default True
-        Whether to close bounds by shortest paths, which loses nothing where they are bounds on one cone.
-    guess : callable, optional
-        d ↦ where to begin, any matrix; by default at d itself.
+    A may be a stack of matrices, one for each phase of a cycle. ``phi`` bounds Φ(A) from above, ``solve`` solves δ = r
+    + Φ'δ for the derivative Φ' at its last call. If ``closed``, bounds are closed by shortest paths, which loses
+    nothing where they are bounds on one cone. ``guess`` says where to begin; by default at d itself.
     """
 
     def __init__(
@@ -134,15 +124,9 @@ class FixedPoint:
 
 
 class Steps:
-    """The steps of a chain: P, or P_φ of the step from each phase φ of a cycle to the next, whose first may be any.
+    """The steps of a chain: P, or P_φ of the step from each phase φ of a cycle to the next, rows = from; (..., k, k).
 
-    Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not:
-    what follows from them is written once for both.
-
-    Parameters
-    ----------
-    matrices : (..., k, k) ndarray
-        P or P_φ, rows = from.
+    Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not.
     """
 
     def __init__(self, matrices: Matrix) -> None:
@@ -173,12 +157,8 @@ class Steps:
     def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
         """Return the stationary or periodic law, where it is positive, and a bound on the error of its logarithms.
 
-        ``support`` are states that the chain cannot leave; without a cycle it is irreducible on them.
-
-        Raises
-        ------
-        ModelError
-            If there are several, or it is too small to compute accurately.
+        ``support`` are states that the chain cannot leave; without a cycle it is irreducible on them. A ModelError if
+        there are several laws, or one is too small to compute accurately.
         """
         if self.phases:
             return periodic_law(self.matrices, None if support is None else support[0])

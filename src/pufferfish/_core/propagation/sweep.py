@@ -1,13 +1,11 @@
 """Sweeps: what one side of a chain tells about every record, from its end inwards.
 
 On a run of records with the same loss a sweep stops as soon as it moves no more and is below a certified fixed point
-(:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run: the cost does not depend on the
-length.
+(:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run.
 
-**Profiles that repeat.** A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such
-a repetition the first and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps
-begin with a bound that they do not end above, so by induction every later cycle begins below that bound too. A year
-costs what a few days do. Only chains that are too long to be followed record by record are folded.
+Of a profile that repeats, such as one hour of each day for a year, one cycle stands for all but the first and the last:
+its sweeps begin with a bound that they do not end above, so by induction every later cycle begins below it too. Only
+chains that are too long to be followed record by record are folded.
 """
 
 import math
@@ -232,9 +230,8 @@ class _Sweep:
     def repeat(self, cycle: Sequence[Run]) -> bool:
         """Go through a cycle of runs that comes several times, and return whether the bounds hold each time.
 
-        What enters is raised to a bound A with which the cycle ends at most at A. Bounds only grow with what enters
-        them, so whatever is below A as the first cycle begins is below A as every later one does, and what one cycle
-        told from A on covers all of them. What follows goes on from A.
+        What enters is raised to a bound A with which the cycle ends at most at A: then by induction what one cycle told
+        from A on covers all of them, and what follows goes on from A.
         """
         side = self.side.from_here(self.place)
         if side is None or self.a is None:

@@ -1,16 +1,11 @@
-"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4.
+"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4 (docs/proofs/quilts.md).
 
 The quilts of node i are {X_{i−a}, X_{i+b}} with 1 ≤ a ≤ i and 1 ≤ b ≤ T−i+1, where the far ends a = i and b = T−i+1
-stand for "no record on that side": they carry no influence, and a+b−1 is the number of nearby records in all four cases
-of Lemma 4.6. A quilt has a **weight**, the summed losses of its nearby records, which grows with a and b, and an
-**influence**, the max over secret pairs of left_a + right_b, which falls. On a box of quilts the weight of the nearest
-corner and the influence of the farthest bound the objective from below: best-first search over boxes finds the minimum
-after looking at few of the ~T² quilts.
-
-**Worst node.** Where the nodes of a group share their left parts, and the weight depends on the number of nearby
-records only, the worst node is the one that is worst served by one-sided quilts alone, found by bisection.
-
-Proofs: ``docs/proofs/quilts.md``.
+stand for "no record on that side". A quilt has a **weight**, the summed losses of its a+b−1 nearby records, which grows
+with a and b, and an **influence**, the max over secret pairs of left_a + right_b, which falls. On a box of quilts the
+weight of the nearest corner and the influence of the farthest bound the objective from below: best-first search over
+boxes. Where nodes share their left parts and the weight depends on the number of nearby records only, the worst node is
+the one worst served by one-sided quilts alone, found by bisection.
 """
 
 import heapq
@@ -77,10 +72,9 @@ the noise that the best one known allows: which way to search first.
 class SearchProblem:
     """What the search needs to know of one group of nodes of one chain of ``length`` records.
 
-    ``left`` and ``right`` return the parts at a distance of at least 1, for every secret pair. ``weight`` sums the
-    losses of records first..last (1-based, both included), rounded up, and ``weights`` those of many runs; if
-    ``uniform``, it depends on the number of records only. A quilt that is not trivial has at most ``longest`` nearby
-    records.
+    ``left`` and ``right`` are the parts at a distance ≥ 1, for every secret pair. ``weight`` sums the losses of records
+    first..last, 1-based, rounded up, ``weights`` those of many runs; if ``uniform``, it depends on the number of
+    records only. A quilt that is not trivial has at most ``longest`` nearby records.
     """
 
     length: int

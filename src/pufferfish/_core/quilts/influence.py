@@ -1,22 +1,18 @@
-r"""Max-influence of chain quilts: how much the records at a distance tell about one record.
+r"""Max-influence of chain quilts: how much the records at a distance tell about one record (docs/proofs/quilts.md).
 
-For a node i of a chain (1-based here, as in the paper) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the quilt's law
-given two values x, x' of X_i splits into a right and a left part (Section 4.4):
+For a node i of a chain (1-based) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the quilt's law given two values x, x'
+of X_i splits into a right and a left part (Section 4.4):
 
 .. math::
     \mathrm{right}_b(x,x') &= \max_y \log P^b(x,y)/P^b(x',y) \\
     \mathrm{left}_{i,a}(x,x') &= \log \pi_i(x')/\pi_i(x) + \max_y \log P^a(y,x)/P^a(y,x')
 
 The max-influence is the largest sum over pairs x ≠ x' of the support of π_i (Definition 4.1). Neither part ever
-increases with its distance (data processing). The node enters only through the **prior** log π_i(x')/π_i(x), so nodes
-fall into groups that share their left parts, with a prior that covers all of them. All numbers are rounded up by their
-certified error.
+increases with its distance. The node enters only through the **prior** log π_i(x')/π_i(x), so nodes fall into groups
+that share their left parts, with a prior that covers all of them.
 
 :class:`IntervalInfluence` is the same where the matrix of every step is any one between two bounds, and the initial law
-any: the right part by one Φ a step and by bounds on the entries of products, the left part by entries or by Hilbert's
-projective diameter, far ends by Birkhoff's theorem.
-
-Proofs: ``docs/proofs/quilts.md``, and ``docs/proofs/intervals.md`` for bounds.
+any (docs/proofs/intervals.md).
 """
 
 import math
@@ -160,9 +156,8 @@ NOTHING = 1e-10
 class ChainInfluence:
     """Right and left log-ratio bounds of one chain, computed when asked for and kept.
 
-    ``initial`` is the initial law (k,), "stationary", or "any" for the class of all of them. If ``structural``, the
-    left maximum runs over states that the record can take (Definition 4.1); otherwise over all states, as the paper's
-    equation prints it: larger or equal.
+    ``initial`` is the initial law (k,), "stationary", or "any". If ``structural``, the left maximum runs over states
+    that the record can take (Definition 4.1); otherwise over all states, as the paper's equation prints it: no less.
     """
 
     def __init__(
@@ -213,9 +208,7 @@ class ChainInfluence:
     def _settled_before(self, distance: int, support: Mask | None) -> Matrix | None:
         """Return the part at a shorter distance that has settled: no distance beyond it tells more, or much less.
 
-        A part never grows, and is at least what the other order of the pair has with a minus sign. Only powers of two
-        are asked, so that what is proved does not depend on what was asked before. A chain of many states that mixes
-        fast then costs a few powers of its matrix, however long it is.
+        Only powers of two are asked, so that what is proved does not depend on what was asked before.
         """
         near = 1
         while near < distance:

@@ -1,18 +1,13 @@
 """Best quilts on any Bayesian network: the search behind Algorithm 2.
 
-A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby*, the rest *remote*; from Q
-alone both follow. Its **weight** is the summed loss of the nearby nodes, i among them; its **influence** the largest
-log ratio e(X_Q | X_i) over the secret pairs; the objective grows with both.
+A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby*; its **weight** is the summed
+loss of the nearby nodes, i among them; its **influence** the largest log ratio e(X_Q | X_i) over the secret pairs.
 
 All quilts worth having are the neighbours of a connected set I around i in the moral graph of the network without D, a
 set that holds all descendants of its nodes but not i. They are reached from ({i}, ∅) by two moves on a neighbour q of
 I, both of which make the weight of I ∪ D grow and the influence fall: **absorb** q into I, or **swallow** a child q of
 I with all its descendants into D. So a pair whose weight alone is no better than what was found is not worth a look,
-and a search that visits all others, best-first and with a bound on how many, has found the best quilt of all (proof:
-``docs/proofs/quilts.md``).
-
-Absorbing a node whose loss is 0 costs nothing and only lowers the influence; but the influence of the many nodes behind
-it may be out of reach where that of the node itself is not, so both are looked at.
+and a best-first search that visits all others has found the best quilt of all (proof: ``docs/proofs/quilts.md``).
 """
 
 import heapq
