@@ -75,11 +75,7 @@ def _law(masses: Any, name: str) -> Array:
 
 
 def max_log_ratio(log_rows: Array) -> Array:
-    """Largest log ratio of every pair of rows of logarithms, −∞ for a (structural) zero.
-
-    Entry [x, x'] is max over columns y with ``log_rows[x, y] > −∞`` of ``log_rows[x, y] − log_rows[x', y]``: +∞ where
-    x' has a zero and x has none, −∞ where row x is all zeros (an absent maximum).
-    """
+    """Largest log ratio of every pair of rows of logarithms: +∞ where only x' has a zero, −∞ where x is all zeros."""
     k = log_rows.shape[0]
     ratios = np.empty((k, k))
     if np.any(np.isnan(log_rows)):  # not a logarithm: fail closed
@@ -100,11 +96,7 @@ def max_log_ratio(log_rows: Array) -> Array:
 
 
 def log_ratios(rows: Any, columns: Any, ratios: Any) -> None:
-    """Fill in the largest log ratios, one row at a time; ``columns`` is the transpose of ``rows``.
-
-    The innermost loop runs over rows, so that it is one instruction for several of them. Comparing with NaN (−∞ less
-    −∞, a column outside the support of both) is false, which leaves it out.
-    """
+    """Fill in the largest log ratios; ``columns`` is the transpose, so that the innermost loop is over rows."""
     for x in range(rows.shape[0]):
         best = ratios[x]
         best[:] = -np.inf

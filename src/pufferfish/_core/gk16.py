@@ -83,10 +83,7 @@ class InfluenceMatrix:
         return up(math.sqrt(high))
 
     def largest_row_sum(self, weights: Vector) -> tuple[float, int] | None:
-        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over the secret records, weights from 0 to 1; and say which i.
-
-        Rounded up, ``inf`` where nothing was proven; None if no record is secret.
-        """
+        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over secret records i, and say which; ``inf`` if not proven."""
         return self._worst(self._row_sums(weights))
 
     def largest_sum_of(self, count: int) -> tuple[float, int] | None:
@@ -116,11 +113,7 @@ _CLEARLY_FALLING = 1 - 2.0**-30
 
 
 def norm_is_below(left: Any, right: Any, square: float) -> bool:
-    """Whether ``square`` − ΓᵀΓ is proven to be positive definite: then ‖Γ‖₂² < ``square``.
-
-    The even and the odd rows of ΓᵀΓ are tridiagonal matrices of their own. Less in one pivot is less in the next:
-    pivots that are positive though rounded down prove it.
-    """
+    """Whether ‖Γ‖₂² < ``square`` is proven: all pivots of ``square`` − ΓᵀΓ are positive though rounded down."""
     n = left.size
     older, old = 1.0, 1.0
     for j in range(n):
@@ -140,10 +133,7 @@ def norm_is_below(left: Any, right: Any, square: float) -> bool:
 
 
 def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
-    """Write an upper bound on (I − Γ)⁻¹ · weights, if every pivot of I − Γ is proven positive; weights at least 1e-250.
-
-    Positive pivots make I − Γ an M-matrix, so that its inverse is the sum of the powers of Γ.
-    """
+    """Write an upper bound on (I − Γ)⁻¹ · weights, at least 1e-250, if every pivot of I − Γ is proven positive."""
     n = left.size
     pivots = np.empty(n)
     for i in range(n):
@@ -291,10 +281,7 @@ class Influences:
 
 
 def chain_influences(p: Matrix, start: Vector | None) -> Influences:
-    """Return the influences of a chain with an initial law, or (None) with every initial law at once.
-
-    Every state that can follow a state of an alphabet can follow all of them.
-    """
+    """Return the influences of a chain with an initial law, or (None) with every initial law at once."""
     if start is None:
         return _influences(p, _all_states(p), None, 0.0)
     path = LogVectorPath(start, p)

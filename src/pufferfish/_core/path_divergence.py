@@ -252,10 +252,7 @@ class PathRatio:
         return max(0.0, total + self._forward.error + 4 * UNIT * abs(total))
 
     def given(self, length: int, steps: Whole, sets: States) -> Array:
-        """Return the bounds given that record ``steps[n]`` is in ``sets[s]``, shape (n, s); −∞ where a says it is not.
-
-        ``sets`` are those the normalisers were made for.
-        """
+        """Return bounds given that record ``steps[n]`` is in ``sets[s]``, (n, s); −∞ where a says it is not."""
         forward, backward = self._forward.at(steps), self._backward.at(length - 1 - steps)
         normaliser = self._normalisers.at(steps, self._way)
         with np.errstate(invalid="ignore"):

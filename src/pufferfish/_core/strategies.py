@@ -319,12 +319,7 @@ class _Search:
     """A proposal whose scales are moved to where they leak about epsilon, and then towards less error."""
 
     def __init__(
-        self,
-        start: Proposal,
-        taken: Mask,
-        leakage: Callable[[Whole, Vector], float],
-        epsilon: float,
-        power: float,
+        self, start: Proposal, taken: Mask, leakage: Callable[[Whole, Vector], float], epsilon: float, power: float
     ) -> None:
         self._rows, self._taken, self._leakage = start.rows, taken, leakage
         self._epsilon, self._power = epsilon, power

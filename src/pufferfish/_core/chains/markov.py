@@ -41,11 +41,7 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 
 
 class LogPowers:
-    r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
-
-    :math:`P^{s+t} = P^s P^t` adds relative errors and one :math:`\gamma_k`, so :math:`P^t` is off by
-    :math:`(t-1)\gamma_k`.
-    """
+    r"""Logarithms of the powers of a stochastic matrix, kept; :math:`P^t` is off by a share of :math:`(t-1)\gamma_k`."""
 
     def __init__(self, transition_matrix: Matrix) -> None:
         support = transition_matrix > 0
@@ -93,11 +89,7 @@ def _largest(logs: Matrix) -> float:
 
 
 class LogVectorPath:
-    """Logarithms of the marginals q P^t, one step after another, with their structural supports.
-
-    For a cycle laws are (N, k), matrices (N, k, k), and ``moved_on`` leads what stood at the phases before a step to
-    those after it.
-    """
+    """Logarithms of q P^t, step after step, with structural supports; ``moved_on`` leads along a cycle's phases."""
 
     def __init__(
         self, initial: Matrix, transition_matrix: Matrix, moved_on: Callable[[Any], Any] | None = None
@@ -340,11 +332,7 @@ def places_of(start: Mask, possible: Mask, steps: int) -> Places:
 
 
 def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:
-    """Solve A x = b nearly, from products with A alone (Saad and Schultz, 1986).
-
-    ``tolerance`` is the residual that is left, as a share of b, in the Euclidean norm. After ``most`` products what is
-    found by then is returned.
-    """
+    """Solve A x = b nearly (GMRES), to a residual that is a share of b, or with ``most`` products with A."""
     size = float(np.linalg.norm(right))
     if not 0 < size < np.inf:
         return right.copy()

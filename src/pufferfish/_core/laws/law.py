@@ -145,10 +145,7 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
 
 
 def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[Array, float]:
-    """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each of some laws, and a bound of its error.
-
-    Of None it is −∞; the error is infinite where wide numbers do not reach.
-    """
+    """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each law (−∞ for None), and a bound of its error."""
     # what is computed for a ratio e^{−1/b} that is rounded holds for a scale next to b: take one below it
     b = scale * (1 - 8 * UNIT * (1 + 1 / scale + scale))
     size = high - low + 1

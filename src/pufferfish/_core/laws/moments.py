@@ -54,10 +54,7 @@ class Walk:
         return np.log(np.max(norms, axis=0) * _RAISED)
 
     def whole(self, records: int, values: Array, s: Array) -> Array | None:
-        """Return log E e^{sS} of one chain of so many records; None where that is much work.
-
-        Values are of states, shape (k,), or of steps, shape (k, k).
-        """
+        """Return log E e^{sS} of one chain, values of states (k,) or of steps (k, k); None where that is much work."""
         cycle, size, _ = self.kernels.shape
         if cycle * size**2 * len(s) > _MOST_NUMBERS:
             return None

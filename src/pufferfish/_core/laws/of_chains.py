@@ -62,10 +62,7 @@ def mixture_loss(mu: LawFamily, nu: LawFamily, scale: float) -> float:
 
 
 def mixture_shift(mu: LawFamily, nu: LawFamily) -> Shift:
-    """Bound the ∞-Wasserstein distance of the laws given two secrets under any initial law.
-
-    Where cumulative masses are equal under some initial law, rounding cannot tell, and the next whole number is taken.
-    """
+    """Bound W∞ of the laws given two secrets under any initial law; if rounding cannot tell, one more."""
     pairs = [(m, n) for m in mu.laws for n in nu.laws if m is not None and n is not None]
     single = [(m, n) for m, n in zip(mu.laws, nu.laws, strict=True) if m is not None and n is not None]
     # any two first states at once are no less than any mixture; one first state is a mixture
@@ -117,10 +114,7 @@ def _weight_error(mu: LawFamily, nu: LawFamily) -> float:
 
 
 def _worst_ratio(alpha: Array, beta: Array, gamma: Array, delta: Array) -> Array:
-    """Bound log (α·q)(β·q)/((γ·q)(δ·q)) over all q ≥ 0 from above; all given as logs, shape (k, n) or (k, 1).
-
-    0/0 is skipped, as secrets of probability 0 are; a positive number over 0 is ∞.
-    """
+    """Bound log (α·q)(β·q)/((γ·q)(δ·q)) over all q ≥ 0 from above, of logs (k, n) or (k, 1); 0/0 is skipped."""
     n = max(a.shape[1] for a in (alpha, beta, gamma, delta))
     alpha, beta, gamma, delta = (np.broadcast_to(a, (len(a), n)) for a in (alpha, beta, gamma, delta))
     worst = np.full(n, -np.inf)
@@ -183,10 +177,7 @@ _REPORTED = 64  # steps between reports of progress
 
 @dataclass(frozen=True, slots=True)
 class NodeLaws:
-    """Laws of the statistic given each state of a record ``node``, and up to ``last`` within their error.
-
-    None stands for a state that the record cannot have.
-    """
+    """Laws of the statistic given each state of records ``node`` to ``last``; None for one that they cannot have."""
 
     node: int
     last: int

@@ -92,10 +92,7 @@ def _one_way(mu: Law, nu: Law) -> tuple[int, int]:
 
 
 def _fits(x: Sequence[int], p: Sequence[int], y: Sequence[int], q: Sequence[int], reach: int, s: Fraction) -> bool:
-    """Whether masses known up to a factor 1 + s can be coupled within reach.
-
-    A flow that saturates the one side and one that saturates the other can be merged (Mendelsohn and Dulmage).
-    """
+    """Whether masses known up to a factor 1 + s can be coupled within reach: flows that fill either side merge."""
     more, unit = (1 + s).numerator ** 2, (1 + s).denominator ** 2
     small_p, large_q = [v * unit for v in p], [v * more for v in q]
     if carried(x, small_p, y, large_q, reach) < sum(small_p):
@@ -105,10 +102,7 @@ def _fits(x: Sequence[int], p: Sequence[int], y: Sequence[int], q: Sequence[int]
 
 
 def carried(x: Sequence[int], p: Sequence[int], y: Sequence[int], q: Sequence[int], reach: int) -> int:
-    """Return how much of the masses p at x can be carried to places y with room q within reach, x and y increasing.
-
-    Nothing carries more than each mass in turn to the lowest room within reach.
-    """
+    """Return how much of p at x can be carried to room q at y within reach: each mass to the lowest, in turn."""
     room = list(q)
     total, j = 0, 0
     for place, mass in zip(x, p, strict=True):
@@ -129,10 +123,7 @@ def carried(x: Sequence[int], p: Sequence[int], y: Sequence[int], q: Sequence[in
 def distance(
     x: Sequence[Fraction], p: Sequence[Fraction], y: Sequence[Fraction], q: Sequence[Fraction], s: Fraction
 ) -> Fraction:
-    """Return W∞ of laws of sum 1 on the line, whose places increase, in exact arithmetic.
-
-    Masses are known up to a factor 1 + s; 0 for masses that are exact.
-    """
+    """Return W∞ of laws on the line whose places increase, exactly; masses are known up to a factor 1 + s."""
     denominator, unit = (lcm(*(v.denominator for v in values)) for values in ((*p, *q), (*x, *y)))
     places, others = ([int(v * unit) for v in values] for values in (x, y))
     here, there = ([int(m * denominator) for m in masses] for masses in (p, q))

@@ -57,10 +57,7 @@ class ClusterLaws:
         )
 
     def of(self, buckets: Sequence[int], kept: Sequence[int]) -> tuple[Array, Array]:
-        """Return the law of some nodes of each of m buckets of one shape: logarithms (m, n), and errors (m,) of these.
-
-        ``kept`` says where the nodes stand in the scopes of the buckets, ascending; −∞ is what cannot occur.
-        """
+        """Return laws of the nodes at ``kept`` places of m buckets of one shape: logarithms (m, n), errors (m,)."""
         shape, starts = self.shapes[buckets[0]], self._starts[list(buckets)]
         n = math.prod(shape)
         if len(buckets) == 1:
@@ -310,10 +307,7 @@ class Configurations:
         return pattern.listed(places).places
 
     def map(self, bucket: int, scope: Scope, part: Scope) -> Whole:
-        """Return for every possible configuration of a scope which one of a part of it that is; shape (n,).
-
-        Buckets of one pattern have one and the same map.
-        """
+        """Return for every possible configuration of a scope which one of a part it holds."""
         (pattern, places), (_, within) = self.within(bucket, scope), self.within(bucket, part)
         return pattern.map(places, within)
 
@@ -348,10 +342,7 @@ class Configurations:
 
 
 def _places_of(places: Whole, shape: Sequence[tuple[int, bool]]) -> Whole:
-    """Return where configurations lie in the array of all configurations of a part of their nodes.
-
-    ``shape`` holds for every node its number of states, and whether it is in the part.
-    """
+    """Return where configurations lie in the array of a part; ``shape`` has each node's states, and if it is kept."""
     part_places: Whole = np.zeros(places.size, dtype=np.int64)
     left, step = places, 1
     for size, kept in reversed(shape):

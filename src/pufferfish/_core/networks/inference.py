@@ -133,10 +133,7 @@ class Inference(ReadOnly):
         return law.run([(table > 0).astype(np.float64) for _, table in law.tables]).reshape(k, -1)[possible] > 0
 
     def _conditional(self, node: int, part: int) -> tuple[list[Table], float]:
-        """Return tables whose product is the law of a part given a node, up to a factor for each of its states.
-
-        And a bound on the relative error of their entries.
-        """
+        """Return tables whose product is the law of a part given a node, but for a factor per state; their error."""
         if self.dag.is_forest:
             return self._along(node, part)
         useful = sum(self.dag.components(node, part))  # they are disjoint

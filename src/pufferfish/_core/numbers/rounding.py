@@ -21,10 +21,7 @@ _FAR_OFF = 1e40
 
 
 class Bracket(NamedTuple):
-    """Two noises between which a level is crossed: at ``too_small`` it is exceeded, at ``enough`` it is kept.
-
-    0 and ``inf`` stand for none found.
-    """
+    """Noises between which a level is crossed: ``too_small`` exceeds it (0: none), ``enough`` keeps it (``inf``)."""
 
     too_small: float
     enough: float

@@ -135,10 +135,7 @@ class Wide:
         return Wide(sums[::-1], sum_levels[::-1]) if from_above else Wide(sums, sum_levels)
 
     def smoothed(self, ratio: "Wide", first: int, size: int) -> "Wide":
-        """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this one-dimensional array is x(first), ….
-
-        ``ratio`` is one wide number of at most 1; no x lies outside of the w.
-        """
+        """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this array is x(first), …; ratio ≤ 1."""
         assert 0 <= first <= size - self.size
         sums, sum_levels = np.empty(size), np.empty(size, dtype=np.int64)
         _smooth(8 * size, self.values, self.levels, first, float(ratio.values), int(ratio.levels), sums, sum_levels)
@@ -236,11 +233,7 @@ def smooth(values: Any, levels: Any, first: int, ratio: float, ratio_level: int,
 
 
 def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: Any, out_levels: Any) -> None:
-    """Add the convolutions of the rows of two arrays to the rows of ``out``, which comes in as zeros.
-
-    Runs of entries on one level are convolved as plain doubles, in which nothing can overflow or underflow
-    (the innermost loop counts up to a shape, which is what lets the compiler use vector instructions).
-    """
+    """Add convolutions of rows to ``out``; runs of entries on one level as doubles, which cannot overflow."""
     many, more = short.shape[1], long.shape[1]
     buffer = np.empty(many + more)
     for row in range(short.shape[0]):
@@ -279,11 +272,7 @@ def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: An
 
 
 def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any, out_levels: Any) -> None:
-    """Write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]`` into zeros: one step of a chain.
-
-    ``values`` are masses of (state, partial sum), ``p`` the transition matrix, and ``shifts`` what arriving in each
-    state adds to the sum.
-    """
+    """Write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]`` into zeros: one step of a chain."""
     k = values.shape[0]
     ordinary = True
     for x in range(k):

@@ -191,11 +191,7 @@ class AfterStart:
         self._loops = loops
 
     def __call__(self, b: Matrix) -> Matrix:
-        """Return the log ratios of the past of the record that follows, by the phase of the last one; rounded up.
-
-        From log ratios B of what the last record and its past tell, finite on its states; both of shape (..., k, k).
-        +∞ for pairs with a state that cannot follow, 0 on the diagonal.
-        """
+        """Return the log ratios of the past of the record that follows, by the last one's phase, from its own."""
         phases, k = self._states.shape
         b = b.reshape(phases, k, k)
         within = self._states[:, :, None] & self._states[:, None, :]

@@ -24,10 +24,7 @@ _EXPONENT = 700.0  # no double holds the exponential of more
 
 
 def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, proved: Any) -> None:
-    """Write what given flows prove about each pair: an upper bound on its log ratio, in nats, rounded up, not below 0.
-
-    Flows are any numbers whatever: what is no positive number counts as 0.
-    """
+    """Write what flows, any numbers whatever, prove about each pair: an upper bound on its log ratio, not below 0."""
     k, arcs = a.shape[0], tails.shape[1]
     into, out = np.empty(k), np.empty(k)
     rounding = (arcs + 8) * UNIT
@@ -135,11 +132,7 @@ def search_each(
     upper: Any, lower: Any, a: Any, which: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, shares: Any,
     proved: Any,
 ) -> None:  # fmt: skip
-    """Search and prove Φ for those kernels ``which`` of a stack, each from the trees where it stood.
-
-    Kernels, bounds A, trees and what is proved have one more axis in front, for the kernels; the pairs are the same
-    ones.
-    """
+    """Search and prove Φ of the same pairs for kernels ``which`` of a stack, each from the trees where it stood."""
     follows = np.zeros(x.shape[0], dtype=np.bool_)
     for n in range(which.shape[0]):
         j = which[n]

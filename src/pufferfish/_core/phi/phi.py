@@ -109,10 +109,7 @@ class LogRatios:
         self._work = 0
 
     def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
-        """Return an upper bound on Φ_K(A), tight where the search found the optimum; shape (k, k).
-
-        +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
-        """
+        """Return an upper bound on Φ_K(A), (k, k): +∞ for pairs of which one cannot occur, 0 on the diagonal."""
         k, pairs = a.shape[0], self._pairs_of(kernel)
         x, x_ = pairs.x, pairs.x_
         bounds: Matrix = np.full((k, k), np.inf)
@@ -126,10 +123,7 @@ class LogRatios:
         return bounds
 
     def walk(self, kernel: Kernel, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
-        """Return Φ(A), then Φ(d + Φ(A)) and so on, at most so many of them; shape (n, k, k), n ≥ 1.
-
-        They end where a step changes bounds by at most ``enough``, or earlier: large steps are returned one by one.
-        """
+        """Return Φ(A), Φ(d + Φ(A)) …, at most so many, (n, k, k), until steps change by at most ``enough``."""
         pairs, k = self._pairs_of(kernel), a.shape[0]
         x, x_ = pairs.x, pairs.x_
         loops = _LOOPS.at(self._work + x.size * k**2)
@@ -167,10 +161,7 @@ class LogRatios:
         return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
 
     def solve(self, residual: Matrix) -> Matrix:
-        """Solve d = residual + Φ'd, with Φ' the derivative at the last call: the step of Newton's method.
-
-        Returns the residual itself where that has no finite solution.
-        """
+        """Solve d = residual + Φ'd with the derivative at the last call, or return the residual."""
         trees = self._trees
         if trees is None:
             return residual
@@ -203,10 +194,7 @@ def _inside(kernel: Kernel, x: Whole, x_: Whole) -> Mask:
 
 
 def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
-    """Look at so many pairs or kernels, each of which is so much work, on several cores where that pays.
-
-    The parts are always the same ones, so that what is found is the same on every machine.
-    """
+    """Look at many pairs or kernels on several cores where that pays, in parts that are the same on every machine."""
     parts = _parts(many, work)
     if len(parts) == 1:
         look(parts[0])
@@ -359,10 +347,7 @@ class StackedRatios:
         self._work = 0
 
     def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
-        """Return upper bounds on Φ of N kernels, (N, k, k): +∞ for pairs of states of which one cannot occur.
-
-        From closed bounds A at each phase, (N, k, k), or the same at all.
-        """
+        """Return upper bounds on Φ of N kernels, (N, k, k), from closed bounds A at each phase, or the same at all."""
         if self._kernel is not kernel:
             self._take(kernel)
         k = kernel.rows.shape[-1]
@@ -434,10 +419,7 @@ def solve_around(
     beside: int,
     loops_for: Callable[[int], Any] = lambda work: _OF_STACKS.at(work),
 ) -> Matrix:
-    """Solve δ = residual + Φ'δ around a cycle whose phase j looks at phase j + ``beside`` = ±1.
-
-    Φ' are :data:`~pufferfish._core.phi.phi.Slopes` of shape (N, k², m); ``loops_for`` tells the loops for some work.
-    """
+    """Solve δ = residual + Φ'δ, Φ' as :data:`Slopes`, around a cycle: phase j looks at phase j + ``beside`` = ±1."""
     phases, unknowns = len(residual), shares.shape[1]
     places: Indices = np.arange(phases)
     source: Indices = np.roll(places, -beside)

@@ -27,10 +27,7 @@ _FARTHEST = 4096  # bounds on marginals after so many steps have to do for all l
 
 
 class IntervalRatios:
-    """Φ of one interval matrix, rows = from, for bounds that change little from call to call.
-
-    With ``exact`` all orders are looked at; by default up to :data:`MOST_ORDERED` states.
-    """
+    """Φ of one interval matrix, rows = from; by all orders if ``exact``, by default for few states."""
 
     def __init__(self, lower: Matrix, upper: Matrix, *, exact: bool | None = None) -> None:
         self._k: int = lower.shape[0]
@@ -152,20 +149,14 @@ def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
         return np.where(np.isfinite(cost[rows, z])[:, None], vectors, otherwise)
 
     spread = np.where(reached, (wide * fall * share).sum(axis=1), np.inf)
-    return (
-        chosen(above, most, spread, upper),
-        chosen(below, least, np.where(least > 0, spread, np.inf), lower),
-    )
+    return (chosen(above, most, spread, upper), chosen(below, least, np.where(least > 0, spread, np.inf), lower))
 
 
 # -- Extreme laws, and products of matrices between bounds ----------------------------------------------------------
 
 
 def extreme_laws(lower: Matrix, upper: Matrix, order: Indices) -> tuple[Matrix, Matrix]:
-    """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k).
-
-    They are off by a few units of rounding, and never outside the bounds.
-    """
+    """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k)."""
     k = lower.shape[-1]
     lower, upper, order = np.broadcast_arrays(lower, upper, order)
     width = np.take_along_axis(upper - lower, order, axis=-1)
@@ -206,11 +197,7 @@ class EntryBounds:
 
 
 class Marginals:
-    """Bounds on the law of a record that is n steps from the first one, under every initial law.
-
-    It is a mixture of rows of a product of n matrices. What holds after n steps holds later on too, so bounds are kept
-    for ever sparser n only.
-    """
+    """Bounds on the law n steps from the first record, under every initial law, and later; kept for few n."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
         self._entries = EntryBounds(lower, upper)

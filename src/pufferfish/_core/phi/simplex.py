@@ -308,10 +308,7 @@ def taken_in(p: Any, q: Any, ratio: Any, margin: Any) -> Any:
 def on_path(
     p: Any, q: Any, grown: Any, states: Any, ratio: Any, margin: Any, tails: Any, heads: Any, flows: Any
 ) -> Any:
-    """Write the best path on the first four of some states if it beats a ratio λ and its flows are positive.
-
-    Returns the better ratio; ``margin`` is the share by which a state passes on too much.
-    """
+    """Write the best path on four states if it beats a ratio λ and its flows are positive; return the better ratio."""
     last = 0
     a, b, c, d = 0, 0, 0, 0
     for _ in range(4):

@@ -229,10 +229,7 @@ class ChainPropagation:
         return self._worst(_Told(from_the_end(future, closed[0].steps), past, closed, None)).total
 
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
-
-        Within the tolerance, on the private side.
-        """
+        """Least number to divide the losses by so that at most epsilon leaks, or ``inf``; from a guess."""
 
         def leakage(divisor: float) -> float:
             return self.leakage([run.divided(divisor) for run in runs]).total

@@ -25,12 +25,7 @@ from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Co
 from pufferfish._core.networks.junction_tree import Bucket, Scope, Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term
-from pufferfish._core.propagation.clusters import (
-    SECONDS_OF_ALTERNATIVES,
-    ClusterSweep,
-    closed_losses,
-    with_ancestors,
-)
+from pufferfish._core.propagation.clusters import SECONDS_OF_ALTERNATIVES, ClusterSweep, closed_losses, with_ancestors
 
 MOST_VALUES = 1_500  # joint values of which all pairs are looked at
 _KEPT = 4  # plans that are kept, for losses that are 0 at other nodes
@@ -174,10 +169,7 @@ class ColumnsPropagation:
 
 
 class _Part(NamedTuple):
-    """Nodes that tell about a border together: it, those of them with a loss, and what makes the bound.
-
-    Without a sweep clusters are too large.
-    """
+    """Nodes that tell about a border together: it, those with a loss, and what makes the bound (None: too large)."""
 
     border: Scope
     lossy: Scope
@@ -196,10 +188,7 @@ class _Part(NamedTuple):
 
 
 class _BorderSweep(ClusterSweep):
-    """The messages that lead to a border, in a network of nodes that tell about it; no node of the border has a loss.
-
-    One of the buckets holds the border.
-    """
+    """The messages that lead to a border, held by one bucket and without loss, in a network that tells about it."""
 
     def __init__(
         self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, border: Scope

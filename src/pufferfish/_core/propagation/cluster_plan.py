@@ -124,10 +124,7 @@ class Layout:
         return Term((node,), self._taken(size), size, (node,))
 
     def message(self, bucket: int, cluster: Scope, about: Scope, terms: Sequence[Term]) -> Term | None:
-        """Plan what a cluster, which a bucket holds, tells about some of its nodes; None where that is nothing.
-
-        ``terms`` are the bounds at home in the cluster, and from neighbours.
-        """
+        """Plan what some terms of a cluster tell about some of its nodes; None where that is nothing."""
         rows = self._states.count(bucket, about)
         if not terms or rows == 1:
             return None

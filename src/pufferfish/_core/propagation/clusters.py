@@ -310,10 +310,7 @@ class ClusterPropagation:
         secrets: Sequence[Mask] | None = None,
         tolerance: float = 1e-6,
     ) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
-
-        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side.
-        """
+        """Least number to divide the losses by so that at most epsilon leaks, or ``inf``; slow ones to 1e-4."""
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)
         flat, pairs = plan.losses(closed), plan.pairs(secrets)

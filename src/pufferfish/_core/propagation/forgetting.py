@@ -132,10 +132,7 @@ def _logs_up(excess: Vector) -> Vector:
 
 
 def _heaviest(steps: Whole, losses: Vector, records: int) -> tuple[int, float]:
-    """Return where the records in a row begin whose losses add up to most, and that sum, rounded up.
-
-    The sum is linear in the place as long as both ends stay in their stretches: the most is where one of them changes.
-    """
+    """Return where the records begin whose losses add up to most, and that sum, rounded up: ends are at changes."""
     ends = np.concatenate([[0], np.cumsum(steps)])
     last = int(ends[-1]) - records
     begins = np.unique(np.clip(np.concatenate([ends, ends - records]), 0, last))

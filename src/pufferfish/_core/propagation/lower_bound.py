@@ -159,11 +159,7 @@ class TiltedChain:
     tolerance = 1e-6
 
     def __init__(
-        self,
-        transition_matrix: Matrix,
-        initial: Vector | Literal["stationary", "any"],
-        weights: Whole,
-        records: int,
+        self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"], weights: Whole, records: int
     ) -> None:
         self._p = transition_matrix
         self._weights = weights.astype(np.float64)
@@ -301,10 +297,7 @@ def telling(apart: Matrix) -> Array:
 
 
 def _spread(tilts: Matrix, future: Matrix, past: Array, law: Matrix) -> Matrix:
-    """Largest difference between two states of what a record, its future and its past tell.
-
-    Of each tilt (n, k) and future (n, k), under each initial law: the past is (n, laws, k), the record's law (laws, k).
-    """
+    """Largest difference between two states of what a record tells, its future (n, k) and its past (n, laws, k)."""
     known = (future > _LEAST)[:, None, :] & (past > _LEAST) & (law > _LEAST)
     alone = tilts + np.log(np.maximum(future, _LEAST))
     log_ratios = alone[:, None, :] + np.log(np.where(known, past, 1.0)) - np.log(np.maximum(law, _LEAST))
@@ -377,10 +370,7 @@ Tilted = TiltedChain | TiltedNetwork
 
 
 def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> float:
-    """Largest scale found at which a sign tilt of a member of Θ exceeds epsilon; 0 where none was found.
-
-    ``start`` is a scale that is about right.
-    """
+    """Largest scale found, from one that is about right, at which a tilt of a member of Θ exceeds epsilon; or 0."""
     best = 0.0
     for c, model in enumerate(models):
         report_progress("searching for a lower bound", c / len(models))
@@ -397,10 +387,7 @@ def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> f
 
 
 def _of_leading(model: Tilted, signs: Array, epsilon: float, start: float, best: float) -> float:
-    """Return the largest scale found at which one of many sign vectors exceeds epsilon, where that is above ``best``.
-
-    It is sought for those that tell most; the others are looked at again there, until none of them tells more.
-    """
+    """Return the largest scale above ``best`` at which one of many signs exceeds epsilon, by the leading ones."""
     largest, scale = best, start
     while True:
         losses = model.losses(signs, scale)
@@ -431,11 +418,7 @@ class TiltedSteps(TiltedChain):
     """What sign tilts of a release of numbers of steps tell; a step x → y counts in ``outputs[x, y]``, −1 for none."""
 
     def __init__(
-        self,
-        transition_matrix: Matrix,
-        initial: Vector | Literal["stationary", "any"],
-        outputs: Whole,
-        records: int,
+        self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"], outputs: Whole, records: int
     ) -> None:
         counted = outputs.ravel()
         weights = (np.arange(int(counted.max()) + 1)[:, None] == counted).astype(np.int64)

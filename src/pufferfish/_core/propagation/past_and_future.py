@@ -146,11 +146,7 @@ class Homogeneous(Side):
 
 
 class AnyPast(Side):
-    """The past under every initial law, and under every matrix above ``lower`` where there is one.
-
-    Without ``ages`` only by the contraction that holds for every law of the record before, as where a chain may begin
-    at any place.
-    """
+    """The past under every initial law, and every matrix above ``lower``; without ``ages`` at every age."""
 
     def __init__(self, steps: Steps, lower: Matrix | None = None, *, ages: bool = True) -> None:
         self._prior = steps.any_prior(lower)
@@ -180,10 +176,7 @@ class AnyPast(Side):
         return self._fixed.of((states.tobytes(), known), made)(loss, room)
 
     def from_here(self, place: int) -> Side | None:
-        """Return this side, once the states that records can have do not change any more.
-
-        What it says of a place holds of every later one: there is more between them and the first record, not less.
-        """
+        """Return this side, once states do not change any more: what it says of a place holds of every later one."""
         if place > 1 and np.array_equal(self.states(place - 1, place), self.states(place + 1, place + 1)):
             return self
         return None
@@ -239,10 +232,7 @@ class AnyPast(Side):
 
 
 def _laws_after(steps: Steps, lower: Matrix | None) -> "_LawsOfSteps | _LawsBetween | None":
-    """Return what is known of the law of a record some steps after the first one, whose law may be any.
-
-    What holds after n steps holds later on too, so few n do.
-    """
+    """Return what is known of the law of a record some steps after the first one; it holds later on too."""
     k, phases = steps.k, max((1, *steps.phases))
     if lower is None and fits(phases, k):
         return _LawsOfSteps(steps)

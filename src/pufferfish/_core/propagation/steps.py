@@ -185,10 +185,7 @@ class Steps:
         return AnyPrior(self.matrices, lower)
 
     def solve_past(self, residual: Matrix, ends: Whole, shares: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ, where each entry changes with some of those at the place before it.
-
-        By which entries of it, as flat indices, and how much: ``ends`` and ``shares``, of shape (..., k², m).
-        """
+        """Solve δ = residual + Φ'δ, where Φ' are :data:`~pufferfish._core.phi.phi.Slopes` by the place before."""
         if self.phases:
             return solve_around(residual, ends, shares, -1)
         return solve_flat(residual, ends, shares)

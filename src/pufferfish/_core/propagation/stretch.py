@@ -444,10 +444,7 @@ def worst_place(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unfolded:
-    """A chain whose profile repeats, with so many of its cycles that every stretch is there.
-
-    ``left_out`` has for each repetition its first and last place, and how many places were left out behind it.
-    """
+    """A chain with so many cycles that every stretch is there; of each repetition its places, and those left out."""
 
     runs: list[Run]
     past: list[Segment]
@@ -462,11 +459,7 @@ class Unfolded:
 
 
 def unfolded(
-    runs: Sequence[Run],
-    past: Sequence[Segment],
-    future: Sequence[Segment],
-    repeated: Sequence[Repeated],
-    records: int,
+    runs: Sequence[Run], past: Sequence[Segment], future: Sequence[Segment], repeated: Sequence[Repeated], records: int
 ) -> Unfolded:
     """Return a chain with as many cycles as a stretch of so many records can tell from more of them.
 

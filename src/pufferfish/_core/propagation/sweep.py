@@ -46,10 +46,7 @@ class Fold:
     repeated: tuple[Repeated, ...]
 
     def place(self, place: int, steps: Sequence[int]) -> int:
-        """Return the record that one of the folded profile stands for, 1-based: in a cycle, one of the middle cycle.
-
-        ``steps`` are the records of each stretch of the folded profile.
-        """
+        """Return a record that one of the folded profile stands for, 1-based; ``steps`` are those of its stretches."""
         more = 0
         for cycle in self.repeated:
             before, length = sum(steps[: cycle.first]), sum(steps[cycle.first : cycle.stop])
@@ -150,10 +147,7 @@ def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
 
 
 def sweep(side: Side, runs: Sequence[Run], *, proven: bool = True) -> list[Segment]:
-    """Run from a side's end of the chain inwards; the segments cover all places, in order.
-
-    Without ``proven`` a run ends as soon as the sweep hardly moves, and what is said of its rest is no bound.
-    """
+    """Run from a side's end of the chain inwards; unless ``proven``, a run ends as soon as the sweep hardly moves."""
     sweeper = _Sweep(side, runs, proven=proven)
     for run in runs:
         sweeper.follow(run)
@@ -269,10 +263,7 @@ class _Sweep:
 def _covering(
     side: Side, place: int, a: Matrix | None, run: Run, heaviest: Matrix | None, room: float
 ) -> Settled | None:
-    """Return a bound that covers all places after this one, if there is one that ``a`` is below.
-
-    With ``heaviest``, the largest losses of all runs, bounds that cover more than they need to are tried too.
-    """
+    """Return a bound for all later places that ``a`` is below; with ``heaviest`` losses wider ones are tried too."""
     entering = side.secrets(max(place, 1), max(place, 1))
 
     def covers(candidate: Settled | None) -> bool:
@@ -341,10 +332,7 @@ def _largest(settled: Settled) -> float:
 
 
 def exact_steps(side: Side, runs: Sequence[Run]) -> int:
-    """How many places a sweep visits one by one; a single long run of a settled side needs none.
-
-    Its middle is then farther from both ends than a sweep would come, or steps take too long.
-    """
+    """How many places a sweep visits one by one: none of a single long run whose middle is far away."""
     work = len(runs[0].loss) ** 4 * max((1, *side.phases))
     most = int(np.clip(5e9 / work, min(64, side.most_steps), side.most_steps))
     longest = 2 * most if most * work <= _CHEAP else most // 2

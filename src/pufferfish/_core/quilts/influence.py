@@ -161,11 +161,7 @@ class ChainInfluence:
     """
 
     def __init__(
-        self,
-        transition_matrix: Matrix,
-        initial: Vector | Literal["stationary", "any"],
-        *,
-        structural: bool = True,
+        self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"], *, structural: bool = True
     ) -> None:
         self._p = transition_matrix
         self._k: int = transition_matrix.shape[0]
@@ -206,10 +202,7 @@ class ChainInfluence:
         return self._known[key]
 
     def _settled_before(self, distance: int, support: Mask | None) -> Matrix | None:
-        """Return the part at a shorter distance that has settled: no distance beyond it tells more, or much less.
-
-        Only powers of two are asked, so that what is proved does not depend on what was asked before.
-        """
+        """Return the part at a shorter distance, a power of two, that has settled: no later one tells more."""
         near = 1
         while near < distance:
             ratios = self._ratios(near, support)

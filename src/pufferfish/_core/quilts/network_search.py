@@ -199,10 +199,7 @@ class QuiltSearch:
     def _grown_one_by_one(
         self, best: NetworkQuilt, pairs: Mask, enough: float, than: float, most: int | None
     ) -> NetworkQuilt:
-        """Return the quilt grown from another by the node that helps most, again and again.
-
-        In dense networks, where everything near tells too much, a few distant nodes are the best quilt there is.
-        """
+        """Return the quilt grown by the node that helps most, again and again: good in dense networks."""
         while best.value > enough:
             inside = list(members(best.nearby & ~(1 << best.node)))
             larger = best
@@ -244,10 +241,7 @@ class QuiltSearch:
                 yield part
 
     def _seeds(self, node: int) -> Iterator[_State]:
-        """Yield the Markov blanket and growing spheres.
-
-        And the same with the node's descendants swallowed, and with all nodes absorbed that cost nothing.
-        """
+        """Yield growing spheres, also with descendants swallowed, and with all nodes absorbed that cost nothing."""
         below = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
         for dropped in dict.fromkeys((0, below)):
             for free in dict.fromkeys((0, self.weights.free)):
