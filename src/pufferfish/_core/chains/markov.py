@@ -41,7 +41,7 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 
 
 class LogPowers:
-    r"""Logarithms of the powers of a stochastic matrix, kept; :math:`P^t` is off by a share of :math:`(t-1)\gamma_k`."""
+    r"""Logarithms of the powers P^t of a stochastic matrix, kept, with relative errors of :math:`(t-1)\gamma_k`."""
 
     def __init__(self, transition_matrix: Matrix) -> None:
         support = transition_matrix > 0

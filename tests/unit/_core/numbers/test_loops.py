@@ -191,7 +191,7 @@ def test_kept_machine_code_goes_by_all_that_it_was_made_of(tmp_path: Path, monke
 
 def test_what_checks_proofs_is_among_it() -> None:
     files = {Path(each.__code__.co_filename).name for each in reached(vars(clusters.LOOPS.plain).values())}
-    assert files == {"certificate.py", "simplex.py", "loops.py"}
+    assert files == {"certificate.py", "simplex.py", "cluster_plan.py"}
 
 
 def test_loops_are_compiled_for_many_small_searches_too() -> None:
