@@ -39,8 +39,7 @@ from pufferfish._core.numbers.rounding import UNIT, up
 
 _TIGHT = 1e-12  # relative width at which the search for the norm ends
 _LEAST = 1e-250  # what every weight is raised by, so that no product underflows
-# Entries of the inverse that are looked at, one by one, where only some records are observed.
-_WORK = 20_000_000
+_WORK = 20_000_000  # entries of the inverse that are looked at, one by one, where only some records are observed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

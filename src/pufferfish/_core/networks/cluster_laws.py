@@ -16,8 +16,7 @@ from pufferfish._core.networks.junction_tree import Bucket, Scope, Table
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 
-MOST_ENTRIES = 1 << 23
-"""Entries of the largest bucket whose law is made: 64 megabytes."""
+MOST_ENTRIES = 1 << 23  # entries of the largest bucket whose law is made: 64 megabytes
 
 
 class ClusterLaws:

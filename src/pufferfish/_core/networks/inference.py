@@ -26,8 +26,7 @@ from pufferfish._core.networks.junction_tree import Table
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
 
-MOST_ENTRIES = 1 << 24
-"""Entries of the largest array that a contraction may make: 128 megabytes."""
+MOST_ENTRIES = 1 << 24  # entries of the largest array that a contraction may make: 128 megabytes
 
 _MOST_WORK = 2e9  # multiplications that one contraction for a max-influence may take: some seconds
 _MOST_VALUES = 1 << 22

@@ -86,11 +86,9 @@ def least_whole(fits: Callable[[int], bool], low: int, high: int) -> int:
 UNIT = 2.0**-52
 """Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
 
-TINY = 1e-270
-"""Below this, sums of products may have lost relative accuracy to underflow."""
+TINY = 1e-270  # below this, sums of products may have lost relative accuracy to underflow
 
-SMALLEST = 1e-290
-"""Masses below this are taken as this much where more is safer, and as 0 where less is."""
+SMALLEST = 1e-290  # masses below this are taken as this much where more is safer, and as 0 where less is
 
 
 def up(x: float, ulps: int = 4) -> float:

@@ -19,8 +19,7 @@ _STEP = 600
 UP, DOWN = 2.0**_STEP, 2.0**-_STEP
 BIG, SMALL = 2.0 ** (_STEP // 2), 2.0 ** -(_STEP // 2)
 LEVEL_OF_ZERO = -(2**40)
-LOG_STEP = _STEP * math.log(2)
-"""Natural logarithm of what one level is worth."""
+LOG_STEP = _STEP * math.log(2)  # natural logarithm of what one level is worth
 
 
 @dataclass(frozen=True, slots=True, eq=False)

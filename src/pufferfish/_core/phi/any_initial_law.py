@@ -32,8 +32,7 @@ from pufferfish._core.phi.phi import Kernel, Slopes, slopes_of, stars_of
 
 _DOUBLINGS = 14
 _AT_ONCE = 50_000  # ratios that are computed at once: so many numbers stay in a processor's fast memory
-# Beyond this many nats, or with probabilities too small to multiply, the contraction is left out.
-_LARGEST = 600.0
+_LARGEST = 600.0  # beyond this many nats, or with probabilities too small to multiply, the contraction is left out
 
 
 class AnyPrior:

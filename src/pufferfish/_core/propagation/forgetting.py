@@ -33,8 +33,7 @@ _FOLLOWED = 2**24
 # Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits.
 _BITS = 60
 _ULPS = 16
-# Losses that add up to more nats are not followed: sums of them would leave the range of a double.
-_LARGEST = 1e300
+_LARGEST = 1e300  # losses that add up to more nats are not followed: sums of them would leave the range of a double
 
 
 class Forgets(NamedTuple):

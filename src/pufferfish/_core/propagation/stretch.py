@@ -34,8 +34,7 @@ SAME = 2.0**-36  # sums that differ by less than this share are one sum that was
 _NEVER = -(2**62)
 # Places are not told apart any more once their bound is above what one of them attains by this share.
 _NEAR_ENOUGH = 1e-7
-# How many bounds on places in a row are computed at most; then the largest of them is taken.
-_MOST_BOUNDS = 2000
+_MOST_BOUNDS = 2000  # how many bounds on places in a row are computed at most; then the largest of them is taken
 
 
 @dataclass(frozen=True, slots=True)

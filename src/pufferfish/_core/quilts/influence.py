@@ -142,15 +142,13 @@ def _log_ratios(most: Matrix, least: Matrix) -> Matrix:
     return max_log_ratio(logs)[: len(most), len(most) :] + 8 * UNIT * 700
 
 
-SINGLE_NODES = 4096
-"""Nodes up to here are groups of their own until the marginals settle."""
+SINGLE_NODES = 4096  # nodes up to here are groups of their own until the marginals settle
 
 SETTLED = 1e-10
 """Marginals have settled once every later prior is within this of the stationary one, plus rounding; the excess
 and the rounding are added to the prior, so the bound holds whatever this number."""
 
-NOTHING = 1e-10
-"""Nats by which a part may still fall and count as settled."""
+NOTHING = 1e-10  # nats by which a part may still fall and count as settled
 
 
 class ChainInfluence:
