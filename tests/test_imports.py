@@ -39,7 +39,7 @@ FLOORS = [
 
 SHELVES = [
     {"numbers"},
-    {"divergence", "path_divergence"},
+    {"divergence"},
     {"chains", "networks"},
     {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},

@@ -24,8 +24,8 @@ import numpy as np
 from pufferfish._base.checked import is_list
 from pufferfish._core import Array
 from pufferfish._core.chains.markov import stationary_log_error
+from pufferfish._core.divergence import PathRatio, path_ratios
 from pufferfish._core.numbers.rounding import float_up, log_up, up
-from pufferfish._core.path_divergence import PathRatio, path_ratios
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.one_query.pairs import clique_conditions, place_of

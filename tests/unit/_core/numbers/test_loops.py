@@ -18,7 +18,7 @@ import pufferfish as pf
 import pufferfish._core
 from pufferfish._core import divergence
 from pufferfish._core.numbers.compiled import Loops, reached, renamed, version
-from pufferfish._core.phi.greedy import least_factors
+from pufferfish._core.phi.certificate import least_factors
 from pufferfish._core.propagation import cluster_plan, clusters
 from pufferfish.fit.mixture import StaysSeen, fit_mixture
 
