@@ -253,24 +253,18 @@ class Influences:
 
     def matrix(self, steps: int) -> InfluenceMatrix:
         """Return Γ for a chain of so many records."""
-        left, right = self._of_records(steps)
+        matrix = self.leading(steps)
         if steps > 1:
             n, t = self.last.size, steps - 2
-            left[-1] = self.last[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]
-        right[-1] = 0.0
-        return InfluenceMatrix(left, right, self._along(self.several, steps))
+            matrix.left[-1] = self.last[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]
+        return matrix
 
     def leading(self, steps: int) -> InfluenceMatrix:
         """Return the first so many rows and columns of Γ for longer chains: its norm is at most that of Γ."""
-        left, right = self._of_records(steps)
-        right[-1] = 0.0
-        return InfluenceMatrix(left, right, self._along(self.several, steps))
-
-    def _of_records(self, steps: int) -> tuple[Vector, Vector]:
-        """Return the influences on the first so many records of a chain that goes on."""
         left, right = (np.concatenate([[0.0], self._along(part, steps - 1)]) for part in (self.left, self.right))
         right[0] = self.first
-        return left, right
+        right[-1] = 0.0
+        return InfluenceMatrix(left, right, self._along(self.several, steps))
 
     def _along(self, values: NDArray[Any], records: int) -> NDArray[Any]:
         """Return what is known by alphabet for so many records in turn."""
@@ -282,7 +276,7 @@ class Influences:
 def chain_influences(p: Matrix, start: Vector | None) -> Influences:
     """Return the influences of a chain with an initial law, or (None) with every initial law at once."""
     if start is None:
-        return _influences(p, _all_states(p), None, 0.0)
+        return _influences(p, np.ones(len(p), dtype=np.bool_), None, 0.0)
     path = LogVectorPath(start, p)
     support = path.support
     path.advance()
@@ -291,11 +285,7 @@ def chain_influences(p: Matrix, start: Vector | None) -> Influences:
 
 def stationary_influences(p: Matrix, pi: Vector) -> Influences:
     """Return the influences of a chain that starts with its stationary law π."""
-    return _influences(p, _all_states(p), np.log(pi), stationary_log_error(len(p)))
-
-
-def _all_states(p: Matrix) -> Mask:
-    return np.ones(len(p), dtype=np.bool_)
+    return _influences(p, np.ones(len(p), dtype=np.bool_), np.log(pi), stationary_log_error(len(p)))
 
 
 def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: float) -> Influences:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import counted
 from pufferfish._core import Mask, Matrix
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.networks.d_separation import Dag, members
@@ -75,12 +76,7 @@ class Inference(ReadOnly):
 
     def joint(self, nodes: Sequence[int]) -> Matrix:
         """Return P(X_nodes), one axis per node in the order given; a ModelError before any work if it is too large."""
-        law = self._plan(self._of(self.dag.ancestral(sum(1 << j for j in nodes))), tuple(nodes))
-        if law.largest > MOST_ENTRIES:
-            raise ModelError(
-                f"the joint law of these {len(nodes)} nodes takes an array of {law.largest:,} numbers "
-                f"({8 * law.largest / 1e9:.3g} GB), but at most {MOST_ENTRIES:,} are possible: ask for fewer nodes"
-            )
+        law = self._planned(self.dag.ancestral(sum(1 << j for j in nodes)), tuple(nodes), "ask for fewer nodes")
         return read_only(law.run([table for _, table in law.tables]))
 
     def possible(self, node: int) -> Mask:
@@ -140,9 +136,6 @@ class Inference(ReadOnly):
         tables = [self._tables[j] for j in alive if any(useful >> v & 1 for v in self._tables[j][0])]
         return tables, 4 * UNIT * len(tables)
 
-    def _of(self, nodes: int) -> list[Table]:
-        return [self._tables[j] for j in members(nodes)]
-
     def _along(self, node: int, part: int) -> tuple[list[Table], float]:
         """Return the kernels of the steps that lead from a node of a forest to the nodes of a part."""
         line = [node]
@@ -195,13 +188,7 @@ class Inference(ReadOnly):
         return self._marginals[node]
 
     def _alone(self, node: int) -> tuple[Matrix, Mask, float]:
-        above = self.dag.above[node]
-        law = self._plan(self._of(above), (node,))
-        if law.largest > MOST_ENTRIES:
-            raise ModelError(
-                f"the law of one node takes an array of {law.largest:,} numbers ({8 * law.largest / 1e9:.3g} GB), but "
-                f"at most {MOST_ENTRIES:,} are possible: the network is too dense for exact inference; use GroupDP"
-            )
+        law = self._planned(self.dag.above[node], (node,), "the network is too dense for exact inference; use GroupDP")
         values = law.run([table for _, table in law.tables])
         everything = np.ones(self._sizes[node], dtype=np.bool_)
         support = self._support(law, values[:, None], self._sizes[node], everything)
@@ -210,6 +197,16 @@ class Inference(ReadOnly):
                 "the network has too many nodes and too small numbers to tell which states are possible: use GroupDP"
             )
         return values, read_only(support[:, 0]), UNIT * (law.roundings + 8)
+
+    def _planned(self, ancestors: int, nodes: tuple[int, ...], remedy: str) -> _Contraction:
+        """Plan the joint law of some nodes from the tables of their ancestors, or refuse it."""
+        law = self._plan([self._tables[j] for j in members(ancestors)], nodes)
+        if law.largest > MOST_ENTRIES:
+            raise ModelError(
+                f"the joint law of {counted(len(nodes), 'node')} takes an array of {law.largest:,} numbers "
+                f"({8 * law.largest / 1e9:.3g} GB), but at most {MOST_ENTRIES:,} are possible: {remedy}"
+            )
+        return law
 
     def _plan(self, tables: Sequence[Table], scope: tuple[int, ...]) -> _Contraction:
         if len(tables) == 1 and tables[0][0] == scope:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._core import Indices, Matrix, Vector, Whole
+from pufferfish._core import Indices, Mask, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import bool_matmul
 from pufferfish._core.numbers.rounding import TINY, UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED
@@ -200,16 +200,29 @@ class Marginals:
     """Bounds on the law n steps from the first record, under every initial law, and later; kept for few n."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        self._lower, self._upper = lower, upper
         self._entries = EntryBounds(lower, upper)
         self._steps = 1
         self._known = [(1, lower.min(axis=0), upper.max(axis=0))]
         self._settled = False
+        self._backward: dict[int, IntervalRatios] = {}
 
-    def after(self, steps: int) -> tuple[int, Vector, Vector]:
-        """Return bounds that hold after ``steps`` ≥ 1 steps and later, and the n for which they were made."""
+    def known(self, steps: int) -> int:
+        """Return the largest n, at most ``steps`` ≥ 1, for which there are bounds."""
         while not self._settled and self._known[-1][0] < min(steps, _FARTHEST):
             self._advance(self._known[-1][0] + 1 + self._known[-1][0] // 4)
-        return next(known for known in reversed(self._known) if known[0] <= steps)
+        return next(n for n, *_ in reversed(self._known) if n <= steps)
+
+    def bounds(self, known: int) -> tuple[Vector, Vector]:
+        """Return bounds on the law after so many steps or more."""
+        return next((least, most) for n, least, most in self._known if n == known)
+
+    def after(self, known: int, _states: Mask) -> IntervalRatios:
+        """Return Φ of the past of a record that so many steps or more lead to, whatever states it can have."""
+        if known not in self._backward:
+            backward = reversed_bounds(*self.bounds(known), self._lower, self._upper)
+            self._backward[known] = IntervalRatios(*backward)
+        return self._backward[known]
 
     def _advance(self, steps: int) -> None:
         while self._steps < steps:

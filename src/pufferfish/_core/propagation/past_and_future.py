@@ -25,7 +25,7 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.any_initial_law import LEAST, AfterStart, fits
 from pufferfish._core.phi.certificate import search_each
 from pufferfish._core.phi.phi import Kernel, without_flows
-from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals, reversed_bounds
+from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals
 from pufferfish._core.propagation.steps import FixedPoint, Settled, Steps
 from pufferfish.errors import ModelError
 
@@ -231,12 +231,12 @@ class AnyPast(Side):
         return self._steps.solve_past(residual, ends, shares)
 
 
-def _laws_after(steps: Steps, lower: Matrix | None) -> "_LawsOfSteps | _LawsBetween | None":
+def _laws_after(steps: Steps, lower: Matrix | None) -> "_LawsOfSteps | Marginals | None":
     """Return what is known of the law of a record some steps after the first one; it holds later on too."""
     k, phases = steps.k, max((1, *steps.phases))
     if lower is None and fits(phases, k):
         return _LawsOfSteps(steps)
-    return None if steps.phases else _LawsBetween(steps.matrices if lower is None else lower, steps.matrices)
+    return None if steps.phases else Marginals(steps.matrices if lower is None else lower, steps.matrices)
 
 
 class _GivenPast(Side):
@@ -251,7 +251,7 @@ class _GivenPast(Side):
         self._reachable = steps.reached(initial > 0)
         self._path = LogVectorPath(initial, steps.matrices, steps.moved_on)
         self._marginals = [(self._path.log, self._path.support, self._path.log_error)]
-        self._ratios = steps.past()
+        self._ratios = steps.ratios(-1)
         prior = steps.any_prior()
         follows = steps.followers(self._reachable)
         self._always = under_any_prior(prior, prior.solve, follows, self._reachable)
@@ -322,7 +322,7 @@ class _GivenPast(Side):
         rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
         kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
         self._settled_law = log_pi, support, drift + 2 * error + rounding
-        return Homogeneous.of(kernel, self._steps.past())
+        return Homogeneous.of(kernel, self._steps.ratios(-1))
 
 
 def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
@@ -349,7 +349,7 @@ def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
 def future_of(steps: Steps, possible: Mask) -> Side:
     """Return the future of a chain's records: the kernel is P, on the states that can occur."""
     logs = log_of(steps.matrices, steps.matrices > 0)
-    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.future())
+    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.ratios(1))
 
 
 def past_of(steps: Steps, initial: Vector | str) -> Side:
@@ -359,7 +359,7 @@ def past_of(steps: Steps, initial: Vector | str) -> Side:
     if initial == "any":
         return AnyPast(steps)
     law, positive, error = steps.law()
-    side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.past())
+    side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.ratios(-1))
     side._law = log_of(law, positive), positive, error
     return side
 
@@ -409,24 +409,6 @@ def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
 
 
 # -- The laws that the steps of a chain lead to, from any law of the first record ------------------------------------
-
-
-class _LawsBetween:
-    """Bounds on every probability, where each matrix is any between two bounds."""
-
-    def __init__(self, lower: Matrix, upper: Matrix) -> None:
-        self._lower, self._upper = lower, upper
-        self._marginals = Marginals(lower, upper)
-        self._backward: dict[int, IntervalRatios] = {}
-
-    def known(self, steps: int) -> int:
-        return self._marginals.after(steps)[0]
-
-    def after(self, known: int, states: Mask) -> IntervalRatios:
-        if known not in self._backward:
-            _, least, most = self._marginals.after(known)
-            self._backward[known] = IntervalRatios(*reversed_bounds(least, most, self._lower, self._upper))
-        return self._backward[known]
 
 
 class _LawsOfSteps:

@@ -172,13 +172,9 @@ class Steps:
         k, left = self.k, self.followers(support) & ~support
         return not left.any() and period_mixes(self.matrices.reshape(-1, k, k), support.reshape(-1, k))
 
-    def future(self) -> Any:
-        """Return Φ of kernels that lead on: called with a kernel and with bounds on what follows."""
-        return StackedRatios(1) if self.phases else LogRatios()
-
-    def past(self) -> Any:
-        """Return Φ of kernels that lead back."""
-        return StackedRatios(-1) if self.phases else LogRatios()
+    def ratios(self, beside: int) -> Any:
+        """Return Φ of kernels that lead on, 1, or back, −1: called with a kernel and with bounds on what follows."""
+        return StackedRatios(beside) if self.phases else LogRatios()
 
     def any_prior(self, lower: Matrix | None = None) -> AnyPrior:
         """Return what the past tells under every law of the record before; with ``lower`` for all matrices above it."""
