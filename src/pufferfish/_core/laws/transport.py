@@ -306,11 +306,6 @@ def _staircase(points: Whole) -> Whole | None:
 # -- Greatest flows between the atoms of two laws --------------------------------------------------------------------
 
 
-def _indices(values: Mask) -> list[int]:
-    """Return the places where values are true."""
-    return np.flatnonzero(values).tolist()
-
-
 def _greatest_flow(close: Mask, p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
     """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
 
@@ -332,7 +327,7 @@ def _greatest_flow(close: Mask, p: list[int], q: list[int], start: _Flow, whole:
             ends: list[int] = []
             unmet = outside.copy()
             for i in (queue := [source]):
-                for j in _indices(close[i] & unmet):
+                for j in np.flatnonzero(close[i] & unmet).tolist():
                     came[j] = i
                     fresh = [k for k in taken[j] if k != source and k not in gives]
                     gives |= dict.fromkeys(fresh, j)

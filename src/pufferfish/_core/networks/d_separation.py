@@ -102,20 +102,14 @@ class Dag(ReadOnly):
                 rises, falls = self.parents[current], self.children[current]
             else:
                 current = down.pop()
-                collider = self._has_below(current, given)
-                rises = self.parents[current] if collider else 0
+                several = self.parents[current] & (self.parents[current] - 1)  # else it joins nothing
+                rises = self.parents[current] if several and self.below[current] & given else 0
                 falls = 0 if given >> current & 1 else self.children[current]
             rises, falls = rises & ~going_up, falls & ~going_down
             going_up, going_down = going_up | rises, going_down | falls
             up.extend(members(rises))
             down.extend(members(falls))
         return (going_up | going_down) & ~given
-
-    def _has_below(self, node: int, given: int) -> bool:
-        """Whether a node with several parents, or one of its descendants, is given."""
-        if not self.parents[node] & (self.parents[node] - 1):  # one parent: it joins nothing
-            return False
-        return bool(self.below[node] & given)
 
     def near(self, node: int, alive: int) -> int:
         """Return the neighbours of a node in the moral graph of an ancestral set."""

@@ -141,7 +141,10 @@ class LogRatios:
         """Return what the flows found prove for the laws ``upper[x]``, ``lower[x_]``, A at most ``SEARCHED``; (n,)."""
         trees = self._trees_for(kernel, a, x, x_)
         arcs = trees.tails, trees.heads, trees.flows
-        search = self._search(x.size * a.shape[0] ** 2)
+        work = x.size * a.shape[0] ** 2
+        self._work += work
+        _LOOPS.count(work)
+        search = _LOOPS.at(self._work).climb
 
         def look(part: slice) -> None:
             trees.follows[part.start] = False
@@ -181,11 +184,6 @@ class LogRatios:
         known.x, known.x_ = x, x_
         self._trees = known
         return known
-
-    def _search(self, work: int) -> Callable[..., None]:
-        self._work += work
-        _LOOPS.count(work)
-        return _LOOPS.at(self._work).climb
 
 
 def _inside(kernel: Kernel, x: Whole, x_: Whole) -> Mask:

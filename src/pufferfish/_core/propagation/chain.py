@@ -459,18 +459,16 @@ class TuplePropagation(ChainPropagation):
             return None
         key = groups.tobytes()
         if key not in self._kernels or self._kernels[key][0] is not law:
-            self._kernels[key] = law, self._given_group(groups, *law)
+            logs, positive, error = law
+            s = len(logs)
+            kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
+            for x in np.unique(groups[positive]):
+                of_x = positive & (groups == x)
+                top = float(logs[of_x].max())
+                kernel_logs[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
+                rows[x] = True
+            self._kernels[key] = law, Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
         return self._kernels[key][1]
-
-    def _given_group(self, groups: Indices, logs: Vector, positive: Mask, error: float) -> Kernel:
-        s = len(logs)
-        kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
-        for x in np.unique(groups[positive]):
-            of_x = positive & (groups == x)
-            top = float(logs[of_x].max())
-            kernel_logs[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
-            rows[x] = True
-        return Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
 
     def _swept(self, closed: Sequence[Run]) -> _Told:
         """Return what the records after each cluster tell of it, and those before it."""

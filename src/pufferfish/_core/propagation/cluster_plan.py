@@ -128,8 +128,10 @@ class Layout:
         rows = self._states.count(bucket, about)
         if not terms or rows == 1:
             return None
-        if rows > MOST_ROWS:
-            return self._constant(cluster, terms)
+        if rows > MOST_ROWS:  # one number: the sum of the terms' largest entries
+            for term in terms:
+                self._terms += (CEILING, term.source, term.size, 0)
+            return Term((), self._end(1), 1, cluster)
         if len(terms) == 1 and terms[0].scope == about:
             return terms[0]
         direct: list[Term] = []
@@ -155,12 +157,6 @@ class Layout:
             self._terms += (CEILING, term.source, term.size, 0)
         only = len(direct) == len(terms)
         return Term(about, self._end(rows, columns, kernel), rows, cluster, tuple(direct) if only else ())
-
-    def _constant(self, cluster: Scope, terms: Sequence[Term]) -> Term:
-        """Plan a message that is one number: the sum of the terms' largest entries."""
-        for term in terms:
-            self._terms += (CEILING, term.source, term.size, 0)
-        return Term((), self._end(1), 1, cluster)
 
     def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
         """Plan Φ of the inner terms in one of its ways.

@@ -153,8 +153,7 @@ class ClusterSweep:
 
     def losses(self, losses: Sequence[Matrix]) -> Vector:
         """Return closed losses of all nodes as the flat array that memory begins with."""
-        parts = [_flat(losses[v], can) for v, can in self._lossy]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        return np.concatenate([np.zeros(0), *(_flat(losses[v], can) for v, can in self._lossy)])
 
     def pairs(self, secrets: Sequence[Mask] | None) -> Mask:
         """Return which pairs of possible states of every secret node shall not be told apart, flat."""
@@ -163,7 +162,7 @@ class ClusterSweep:
             parts = [different[can.size] for _, can in self._secret]
         else:
             parts = [_flat(secrets[v], can) for v, can in self._secret]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+        return np.concatenate([np.zeros(0, dtype=np.bool_), *parts])
 
     def worst(self, losses: Vector, pairs: Mask) -> Attained:
         """Return where losses leak most; what was asked last is known."""
@@ -180,7 +179,11 @@ class ClusterSweep:
         node, can = self._secret[int(which)]
         place = int(x) * can.size + int(x_)
         loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
-        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
+        leak = self._leaks[int(which)][int(way)]
+        neighbours = tuple(
+            (tuple(v for v in term.cluster if v != node), float(memory[term.source + (place if term.scope else 0)]))
+            for term in (leak.leaves() if leak is not None else ())
+        )
         return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
 
     def _filled(self, losses: Vector) -> Vector:
@@ -212,14 +215,6 @@ class ClusterSweep:
         square += np.minimum(a, large.cap)
         square *= 1 + 2 * UNIT
         np.fill_diagonal(square, 0.0)
-
-
-def _explained(node: int, leak: Term | None, place: int, memory: Vector) -> tuple[tuple[Scope, float], ...]:
-    """Return what every cluster around a node tells about a pair of its states."""
-    return tuple(
-        (tuple(v for v in term.cluster if v != node), float(memory[term.source + (place if term.scope else 0)]))
-        for term in (leak.leaves() if leak is not None else ())
-    )
 
 
 def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:

@@ -92,7 +92,8 @@ class Side(ABC):
 
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of different states that hold all pairs which the places first to last can have."""
-        return _pairs(self.states(first, last))
+        states = self.states(first, last)
+        return states[..., :, None] & states[..., None, :] & ~np.eye(states.shape[-1], dtype=np.bool_)
 
 
 class Homogeneous(Side):
@@ -389,10 +390,6 @@ def under_any_prior(
         return np.where(later, prior(b, states), 0.0)
 
     return FixedPoint(message, solve, closed=False)
-
-
-def _pairs(states: Mask) -> Mask:
-    return states[..., :, None] & states[..., None, :] & ~np.eye(states.shape[-1], dtype=np.bool_)
 
 
 def _most_steps(phases: tuple[int, ...], times: int = 1) -> int:

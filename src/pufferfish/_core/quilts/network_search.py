@@ -144,7 +144,9 @@ class QuiltSearch:
         """
         best = self.first_look(node, pairs, than) if first is None else first
         enough = max(enough, 0.0)
-        most = self._most_of_a_node()
+        most = self.most
+        if most is not None and self.in_all is not None:
+            most = min(most, max(self.in_all - self.looked, _FEWEST))
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
                 best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=attrgetter("value"))
@@ -183,11 +185,6 @@ class QuiltSearch:
                     self.objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
                 )
         return best
-
-    def _most_of_a_node(self) -> int | None:
-        if self.in_all is None or self.most is None:
-            return self.most
-        return min(self.most, max(self.in_all - self.looked, _FEWEST))
 
     def _judged_state(self, node: int, state: _State, pairs: Mask, than: float) -> NetworkQuilt:
         """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
@@ -276,16 +273,12 @@ class QuiltSearch:
             below_inside |= self._dag.children[node]
         for q in members(state.border & below_inside):
             swallowed = self._dag.below[q] & alive
-            if swallowed & state.inside or not self._keeps_out(swallowed, state.inside):
-                continue
-            yield self._grown(state.inside, state.dropped | swallowed)
-
-    def _keeps_out(self, swallowed: int, inside: int) -> bool:
-        """Whether some nodes have parents other than themselves and those inside: else absorbing them is as good."""
-        parents = 0
-        for node in members(swallowed):
-            parents |= self._dag.parents[node]
-        return bool(parents & ~swallowed & ~inside)
+            parents = 0
+            for node in members(swallowed):
+                parents |= self._dag.parents[node]
+            # with no parents but themselves and those inside absorbing them is as good
+            if not swallowed & state.inside and parents & ~swallowed & ~state.inside:
+                yield self._grown(state.inside, state.dropped | swallowed)
 
 
 def _largest(tells: Sequence[Array], pairs: Mask) -> tuple[float, tuple[int, int]]:
