@@ -14,6 +14,7 @@ the steps add.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -348,26 +349,29 @@ def _wide_ratios(a: "Array | Wide", b: "Array | Wide") -> tuple[Array, float]:
     return np.stack([way.max(axis=0) for way in ways]), 4 * UNIT * (size + 1000)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class PathRatio:
     r"""Upper bounds on :math:`D_\infty(a\|b)` of whole sequences, of every length up to one, and given every secret."""
 
-    def __init__(self, forward: MaxPlusPath, backward: MaxPlusPath, normalisers: Normalisers, way: int) -> None:
-        self._forward, self._backward, self._normalisers, self._way = forward, backward, normalisers, way
+    forward: MaxPlusPath
+    backward: MaxPlusPath
+    normalisers: Normalisers
+    way: int
 
     def whole(self, length: int) -> float:
         """Return the bound for a sequence of some length when nothing is known of it."""
-        total = float(self._forward.at(np.array([length - 1])).max())
-        return max(0.0, total + self._forward.error + 4 * UNIT * abs(total))
+        total = float(self.forward.at(np.array([length - 1])).max())
+        return max(0.0, total + self.forward.error + 4 * UNIT * abs(total))
 
     def given(self, length: int, steps: Whole, sets: States) -> Array:
         """Return bounds given that record ``steps[n]`` is in ``sets[s]``, (n, s); −∞ where a says it is not."""
-        forward, backward = self._forward.at(steps), self._backward.at(length - 1 - steps)
-        normaliser = self._normalisers.at(steps, self._way)
+        forward, backward = self.forward.at(steps), self.backward.at(length - 1 - steps)
+        normaliser = self.normalisers.at(steps, self.way)
         with np.errstate(invalid="ignore"):
             paths = np.where(np.isneginf(forward), forward, forward + backward)
             path = np.stack([paths[:, list(states)].max(axis=1) for states in sets], axis=1)
             total = np.where(np.isfinite(path), path + normaliser, path)
-            slack = self._forward.error + self._backward.error + self._normalisers.error
+            slack = self.forward.error + self.backward.error + self.normalisers.error
             size = np.abs(forward).max(axis=1, where=np.isfinite(forward), initial=0.0)
             size += np.abs(backward).max(axis=1, where=np.isfinite(backward), initial=0.0)
             rounded = total + slack + 4 * UNIT * (size[:, None] + np.abs(normaliser))

@@ -153,9 +153,8 @@ def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
 def largest_sums(left: Any, right: Any, count: int, most: int, sums: Any) -> None:
     """Lower row sums of (I − Γ)⁻¹, which ``sums`` holds, to bounds on the sums of the ``count`` largest entries.
 
-    From one column to the next away from the diagonal an entry is multiplied by a ratio that is the same in every row.
-    Where no ratio is above 1, the largest entries are next to the diagonal, and each after ``most`` of them is at most
-    the next.
+    Away from the diagonal entries change by ratios that are the same in every row: where none is above 1, the largest
+    are next to the diagonal, and each after ``most`` of them is at most the next.
     """
     n = left.size
     up, down = np.empty(n), np.empty(n)

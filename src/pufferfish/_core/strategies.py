@@ -140,8 +140,7 @@ def best_scales(shifts: Matrix, taken: Mask, power: float, start: Vector | None 
     """Return scales b with the least error, and a first-order leakage of 1; shape (m,).
 
     ``shifts``, (pairs, m), are what each measurement tells of each pair at scale 1, ``taken``, (outputs, m), which
-    noises are summed in each output. The norm of the outputs' errors that is made small: ``power`` 1 for their sum, a
-    large one for the largest.
+    noises are summed in each output, ``power`` the norm of the outputs' errors: 1 for their sum, large for the largest.
     """
     alone = np.where(shifts.max(axis=0) > 0, shifts.max(axis=0), 1.0)
     log_weights = -np.log(alone) if start is None else -np.log(start)
@@ -266,9 +265,8 @@ def proposals(
     """Yield the leading candidates, the one with the least error first.
 
     ``taken_of`` says which measurements are summed in each output, None where outputs do not follow; ``responses`` are
-    mean shifts D of some models, ``leakage`` is the certified one for rows and scales, of which ``epsilon`` may leak,
-    and ``power`` the norm of the outputs' errors that is made small. Without ``move``, for leakage that is linear, as
-    here, scales are not moved afterwards.
+    mean shifts D, ``leakage`` is the certified one for rows and scales, ``power`` as in :func:`best_scales`. Scales do
+    not ``move`` afterwards where the leakage is linear, as here.
     """
     k = len(responses[0])
     candidates: list[tuple[Proposal, Mask]] = []

@@ -188,11 +188,10 @@ def mixes(p: Matrix, states: Mask) -> bool:
 
 
 def stationary_law(transition_matrix: Matrix) -> Matrix:
-    """Stationary law π = πP of an irreducible chain by state reduction, every entry positive.
+    """Stationary law π = πP of an irreducible chain by the state reduction of Grassmann, Taksar and Heyman (1985).
 
-    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate *relative to
-    itself* (O'Cinneide, 1993: see :func:`stationary_log_error`). A ModelError if a probability or an exit rate is below
-    1e-270, too small for a double to hold accurately.
+    It has no subtraction, so every entry is positive and accurate *relative to itself*. A ModelError if a probability
+    or an exit rate is below 1e-270.
     """
     a = transition_matrix.astype(np.float64, copy=True)
     k = a.shape[0]
@@ -271,10 +270,9 @@ def period_mixes(matrices: Matrix, support: Mask) -> bool:
 def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, Mask, float]:
     r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms; (N, k).
 
-    ``within`` are the states at phase 0 that the chain cannot leave, by default all. Every entry of the product of N
-    matrices has a relative error of at most :math:`N \gamma_k`, and by the matrix-tree theorem a stationary probability
-    is a ratio of sums of products of k − 1 entries: 2(k − 1) times that, plus what state reduction adds. A ModelError
-    if there are several periodic laws, or a probability is too small to compute accurately.
+    ``within`` are the states at phase 0 that the chain cannot leave, by default all. By the matrix-tree theorem a
+    stationary probability is a ratio of sums of products of k − 1 entries of the product of N matrices, each good to
+    :math:`N \gamma_k`. A ModelError if there are several laws, or a probability is too small to compute accurately.
     """
     phases, k = len(matrices), int(matrices.shape[-1])
     product, possible = one_period(matrices)

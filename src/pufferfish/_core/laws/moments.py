@@ -25,9 +25,8 @@ _INSIDE = 1 - 1e-9  # moments of noise exist for factors below 1/scale
 class Walk:
     """A chain with the same law at all times, or that of a cycle, on states or on what they are seen of.
 
-    ``kernels`` (c, n, n) are the matrices of successive steps, until they repeat; a chain may begin with any of them.
-    ``laws`` (c, n) are the law before each of these steps, which the matrix before it leads to. ``seen`` (n,) is the
-    state that each is seen as, ``start`` the logarithm of the largest density of the first law towards these.
+    ``kernels`` (c, n, n) are the matrices of successive steps, ``laws`` (c, n) the law before each. ``seen`` (n,) is
+    the state that each is seen as, ``start`` the logarithm of the largest density of the first law towards these.
     """
 
     kernels: Array

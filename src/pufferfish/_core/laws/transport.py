@@ -309,8 +309,7 @@ def _staircase(points: Whole) -> Whole | None:
 def _greatest_flow(close: Mask, p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
     """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
 
-    Breadth first from every atom of p, forth along close pairs and back along the flow, until there is room. Where
-    there is none, all that the search met is a cut, which no other search need enter; with ``whole`` the flow ends
+    Where a search finds no room, all that it met is a cut, which no other need enter; with ``whole`` the flow ends
     there.
     """
     taken = [dict(masses) for masses in start]

@@ -26,10 +26,9 @@ _MANY = 32  # neighbours from which on a node's price is not kept up to date
 
 
 class Bucket(NamedTuple):
-    """A node that is eliminated, with its neighbours at that moment.
+    """A node that is eliminated, with its neighbours at that moment, the ``separator``; scopes ascend.
 
-    ``scope`` is the node and its neighbours, ``separator`` the neighbours, which it shares with its parent; both
-    ascend. ``parent`` is the parent's place in the list of buckets, −1 where nothing is left of the component.
+    ``parent`` is the parent's place in the list of buckets, −1 where nothing is left of the component.
     """
 
     node: int
@@ -133,8 +132,7 @@ def _ranks(scopes: Sequence[Scope]) -> dict[int, int]:
 class ClusterTree:
     """Clusters in a forest: the largest buckets, and between them their separators.
 
-    For every cluster its nodes, ascending; its parent, which comes before it (−1 for a root); a bucket that holds its
-    nodes; and whether it is a separator.
+    For every cluster its nodes, its parent (−1 for a root), which comes first, a bucket that holds it, and its kind.
     """
 
     scopes: tuple[Scope, ...]

@@ -189,8 +189,7 @@ Sums = Sequence[tuple[float, ...]]
 def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool = False) -> list[int]:
     """Return for each output the error that it exceeds with probability at most alpha.
 
-    With ``joint``, alpha is the probability that any of them is exceeded: each then has an equal part of it. With
-    ``apart``, no noise is in two outputs, so that they are independent.
+    With ``joint``, alpha is that of any of them; with ``apart``, no noise is in two outputs.
     """
     share = check_alpha(alpha)
     if joint:

@@ -53,9 +53,8 @@ class AnyPrior:
     def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
         """Return the log ratios of the past of a record at each phase, rounded up; +∞ where a state cannot follow.
 
-        ``b``, (..., k, k), are log ratios of what a record at each phase and its past tell, finite on states it can
-        have; ``before``, (..., k), are these states, by default all, and ``asked`` the phases asked for; the others get
-        +∞.
+        ``b`` are log ratios of what a record at each phase and its past tell, finite on its states ``before``, by
+        default all; phases that are not ``asked`` for get +∞.
         """
         phases, k = self._most.shape[:2]
         b = np.broadcast_to(b, self._shape).reshape(self._most.shape)
@@ -144,9 +143,8 @@ def fits(phases: int, k: int) -> bool:
 class AfterStart:
     """The past's log ratios of a record, or of one at every phase of a cycle, some steps after the first record.
 
-    W, ``power``, leads from the state of the first record to that of the last one, by the phase of the last one; P
-    follows. Only laws of the first record count that lead to the given states of the last one, shape (..., k). The
-    search begins where that of ``like`` is, one of fewer steps; ``loops`` tells the loops that do some work.
+    W, ``power``, leads from the first record's state to the last one's, by its phase; P follows. Only laws count that
+    lead to the given states (..., k) of the last one. The search begins where that of ``like`` is, one of fewer steps.
     """
 
     def __init__(

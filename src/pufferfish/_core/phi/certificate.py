@@ -60,9 +60,8 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
 def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa: C901 - one compiled loop, its phases named
     """Write an upper bound on Φ_K(A), (r, r), tight where the search found the optimum; exactly 0 where A is.
 
-    ``upper`` and ``lower``, (r, k), bound K(x, y) for the states x of ``rows``; ``upper`` is 0 for others. A is closed
-    by shortest paths; its entries for states that no law reaches are not read. +∞ for pairs of which one is not
-    defined.
+    ``upper`` and ``lower``, (r, k), bound K(x, y) for the states x of ``rows``, the others get +∞. A is closed by
+    shortest paths; its entries for states that no law reaches are not read.
     """
     r, k = upper.shape
     # 1. the largest bound between states that are reached: where it is 0, so is the answer
@@ -171,11 +170,10 @@ def walk(
     p: Any, q: Any, reached: Any, x: Any, x_: Any, always: Any, follows: Any, tails: Any, heads: Any, flows: Any,
     shares: Any, loss: Any, enough: float, a: Any, messages: Any,
 ) -> int:  # fmt: skip
-    """Write Φ(A), then Φ(d + Φ(A)) and so on, until bounds hardly move; return how many there are, at least one.
+    """Write Φ(A), then Φ(d + Φ(A)) …, (m, k, k), until bounds hardly move; return how many there are, at least one.
 
-    ``reached`` are states of the laws p and q, ``always`` holds of each pair whatever A is, ``loss`` is d, and bounds
-    that change by at most ``enough`` hardly move. In the end A are the bounds of the last place. Messages are (m, k,
-    k).
+    ``reached`` are states of the laws p and q, ``always`` holds of each pair whatever A is, ``loss`` is d, and changes
+    of at most ``enough`` are hardly any. In the end A are the bounds of the last place.
     """
     k = a.shape[0]
     proved = np.empty(x.shape[0])

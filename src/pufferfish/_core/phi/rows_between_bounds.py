@@ -170,10 +170,9 @@ def extreme_laws(lower: Matrix, upper: Matrix, order: Indices) -> tuple[Matrix, 
 
 
 class EntryBounds:
-    """Bounds on the entries of every product of n matrices between the bounds, n = 1, 2, ….
+    """Bounds on the entries of every product of n matrices between the bounds, n = 1, 2, …; each is attained.
 
-    U_1 = u and U_n(x, y) = max over laws r of row x of Σ_z r(z) U_{n−1}(z, y), L_n likewise: the best matrix of the
-    first step for a single entry, whatever follows. Every entry's bound is attained (by a matrix of its own).
+    U_n(x, y) = max over laws r of row x of Σ_z r(z) U_{n−1}(z, y), and L_n likewise.
     """
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
@@ -240,8 +239,7 @@ class Marginals:
 def reversed_bounds(least: Vector, most: Vector, lower: Matrix, upper: Matrix) -> tuple[Matrix, Matrix]:
     """Return bounds on P(X_{i−1} = y | X_i = x), row x, from bounds on the law of X_{i−1} and on the matrix.
 
-    The weights μ(y) P(y,x) lie between the products of the bounds; each share is largest where its own weight is
-    largest and the others are least. The row of a state that cannot follow is unbounded.
+    Each share is largest where its own weight is and the others are least. A state that cannot follow is unbounded.
     """
     rounding = (len(least) + 8) * UNIT
     low, high = least * lower.T, most * upper.T

@@ -32,10 +32,8 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
 ) -> None:
     """Find the best vertex of the cone for many pairs of laws, ``p[x]`` and ``q[x_]``, starting from given trees.
 
-    States with neither p nor q are outside. Where one ``follows`` it starts from where the pair before ended, which has
-    the same states, rather than from its own tree: the arcs ``tails`` → ``heads``, (n, k − 1) and changed in place.
-    Written are multipliers f of the arcs, and their shares f(y,z)·v(y) / p·v: the derivatives of the log ratio by
-    A(y,z).
+    Where one ``follows`` it starts from where the pair before ended, which has the same states. The arcs ``tails`` →
+    ``heads``, (n, k − 1), change in place. Written are multipliers f of the arcs, and their shares f(y,z)·v(y) / p·v.
     """
     k = a.shape[0]
     margin = MARGIN * (k + 16)

@@ -149,8 +149,7 @@ class ChainPropagation:
     def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
         """Bound what is told of any so many records in a row (docs/proofs/stretches.md), no more than the chain has.
 
-        ``step`` is the loss of each step. With ``near``, the pairs of states that are near, only paths that are near at
-        every record are secrets.
+        ``step`` is the loss of each step. With ``near`` pairs of states, paths must be near at every record.
         """
         if self._states.size == 1:
             return StretchLeak(0.0)
@@ -338,8 +337,7 @@ class TuplePropagation(ChainPropagation):
     def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
         """Bound what is told of any so many records in a row; a record is charged both of its steps.
 
-        F and G are bounds between clusters: of as many records as a cluster has, or more, paths of clusters are
-        followed. Fewer are the first ones of a cluster, whose other records, past and future tell of them.
+        Fewer records than a cluster has are its first ones, of which its other records, past and future tell.
         """
         if self._states.size == 1:
             return StretchLeak(0.0)

@@ -159,10 +159,9 @@ class Layout:
         return Term(about, self._end(rows, columns, kernel), rows, cluster, tuple(direct) if only else ())
 
     def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
-        """Plan Φ of the inner terms in one of its ways.
+        """Plan Φ of the inner terms; return the columns of a step that takes Φ at once, and where its law begins.
 
-        Return the columns of a step that takes Φ at once, and where its law begins; 0 columns for one variable at a
-        time, −1 where neither can be afforded.
+        0 columns stand for one variable at a time, −1 for neither of them.
         """
         scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
         columns = self._states.count(bucket, scope)
@@ -329,10 +328,9 @@ def sweep(steps: Steps, first: int, last: int, memory: Any) -> None:
 def eliminate(starts: Any, columns: Any, upper: Any, lower: Any, near: Any, fibres: Any, a: Any, message: Any) -> None:
     """Take one variable out of bounds ``a`` on pairs of n configurations, and write those on pairs of the r without it.
 
-    The configurations of each of the other variables' values are ``columns``, from its ``starts``; ``upper`` and
-    ``lower``, (n,), bound the law of the variable given them. For every other variable ``fibres``, (c, r), are the
-    configurations that differ in it alone: ``fibres[v, near[v, f]:near[v, f + 1]]``. Only pairs in one fibre are
-    searched, the others bounded by paths over these, +∞ where no path leads; with no fibres all are.
+    The configurations of each value of the others are ``columns``, from its ``starts``; ``upper`` and ``lower``, (n,),
+    bound the law of the variable given them. Only pairs that differ in one other variable v, of one fibre ``fibres[v,
+    near[v, f]:near[v, f + 1]]``, are searched, the others bounded by paths over these; with no fibres all are.
     """
     r = starts.shape[0] - 1
     if near.shape[0] == 0:
@@ -392,9 +390,8 @@ def worst_of(
 ) -> tuple[Any, ...]:
     """Return where the leakage is largest: which secret node (−1 for none), the two states, in which way, and how much.
 
-    For each secret node: where in memory its loss begins (−1 for none), how many ``states`` it has, and where the ways
-    to bound what else leaks of it begin, of which the least counts; for each way its place in memory (−1 where nothing
-    else leaks) and its number of states. ``pairs``, flat, shall not be told apart.
+    For each secret node: where its loss begins (−1 for none), its number of ``states``, and the ways to bound what else
+    leaks of it, of which the least counts: where they begin (−1 for nothing), and their numbers of states.
     """
     node, first_state, second_state, best, worst, first = -1, 0, 0, 0, 0.0, 0
     for i in range(states.shape[0]):

@@ -64,8 +64,8 @@ class Attained:
 class ClusterSweep:
     """The steps that make all messages of a network, and what every secret node leaks.
 
-    From buckets of the nodes that matter, their tables, the numbers of states of all nodes, and the nodes that have a
-    loss or are secret. Planned once for losses that are 0 at the same nodes; then it only calculates.
+    Planned once for losses that are 0 at the same nodes, from buckets of the nodes that matter; then it only
+    calculates.
     """
 
     def __init__(
@@ -220,8 +220,7 @@ class ClusterSweep:
 def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
     """Return for every node its home: the separator that it is alone, or the smallest bucket that holds it.
 
-    At larger separators Φ would be taken twice, of P(bucket | separator) and of P(separator | node), which is no less
-    than once of P(bucket | node).
+    At larger separators Φ would be taken twice, which is no less than once.
     """
     homes: dict[int, int] = {}
     least: dict[int, float] = {}
@@ -290,8 +289,8 @@ class ClusterPropagation:
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage, for losses and (optional) secrets of every node: (k_i, k_i) matrices.
 
-        Losses are not negative, 0 on the diagonal, +∞ where there is no bound; else a ModelError. Secrets are the pairs
-        (x, x') that shall not be told apart, all where not given; a node without such a pair is no secret.
+        Losses are ≥ 0, 0 on the diagonal; else a ModelError. Secrets are the pairs that shall not be told apart, by
+        default all.
         """
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)

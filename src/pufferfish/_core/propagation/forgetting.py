@@ -246,9 +246,9 @@ _SUMMED = 1.0 + 2.0**-51  # above the error of a sum of losses as a double
 def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
     """Return e^A − 1 of every record, A what it and all later records tell of it, in nats; rounded up.
 
-    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``, a power of two.
-    ``held`` is e^A − 1 of the fixed point for records in the midst of a long stretch of equal losses, −1 for others.
-    After so many ``steps``, of which ``reach`` is the largest, at most ``keeps`` of the state is known.
+    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``. ``held`` is e^A − 1
+    of the fixed point for records in the midst of equal losses, −1 for others. After ``steps`` at most ``keeps`` is
+    known.
     """
     records, pairs = before.size - 1, steps.size
     excess = np.zeros(records + 1)

@@ -195,24 +195,20 @@ class TiltedChain:
         rounding = self._error + 16 * UNIT * (self._records + 8) * np.max(np.abs(tilts), axis=1)
         return np.concatenate(losses) - rounding
 
-    def glance(self, scale: float) -> float:
-        """Return about what the tilts tell at a scale: as seen from a middle record, and of few if they are many."""
-        return float(np.max(self._seen_from_the_middle(self.candidates()[:_BATCH], scale)))
-
     def search(self, signs: Array, scale: float) -> Array:
         """Return the best few of many sign vectors, each improved by single flips; as seen from a middle record."""
         signs = signs[: max(1, _AFFORDED // self._p.size)]
-        losses = [self._seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
+        losses = [self.seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
         best = signs[np.argsort(-np.concatenate(losses), kind="stable")[:_STARTS]]
         return np.unique(np.array([self._climb(row, scale) for row in best]), axis=0)
 
     def _climb(self, signs: Vector, scale: float) -> Vector:
-        loss = self._seen_from_the_middle(signs[None, :], scale)[0]
+        loss = self.seen_from_the_middle(signs[None, :], scale)[0]
         every = flips = 1.0 - 2.0 * np.eye(signs.size)
         left = _AFFORDED // self._p.size
         while left > 0:
             left -= len(flips)
-            losses = self._seen_from_the_middle(flips * signs, scale)
+            losses = self.seen_from_the_middle(flips * signs, scale)
             better = losses > loss + 1e-9 * abs(loss)
             if better.any():  # those that were of no use are tried again at the end only
                 best = int(np.argmax(losses))
@@ -225,7 +221,7 @@ class TiltedChain:
                 flips = every
         return signs
 
-    def _seen_from_the_middle(self, signs: Array, scale: float) -> Vector:
+    def seen_from_the_middle(self, signs: Array, scale: float) -> Vector:
         """Return about what each tilt tells about a record in the middle: with the records near it only."""
         tilts = signs @ self._weights / scale
         g, by_state, law = self._factors(tilts), self._own(tilts), self._starts[:1]
@@ -362,8 +358,9 @@ def telling_most(models: Sequence[TiltedChain], scale: float) -> Sequence[Tilted
     """Return members of Θ that are worth a search: of many those of which tilts tell most at about this scale."""
     if len(models) <= _MOST_MODELS:
         return models
-    glances = [-model.glance(scale) for model in models]
-    return [models[i] for i in np.argsort(glances, kind="stable")[:_MOST_MODELS]]
+    # as seen from a middle record, and by few tilts if they are many
+    glances = [float(np.max(model.seen_from_the_middle(model.candidates()[:_BATCH], scale))) for model in models]
+    return [models[i] for i in np.argsort(-np.array(glances), kind="stable")[:_MOST_MODELS]]
 
 
 Tilted = TiltedChain | TiltedNetwork

@@ -45,11 +45,10 @@ class _Unbounded(Exception):
 
 
 class FixedPoint:
-    """Least certified A ≥ d + Φ(A) for losses d that change little from call to call.
+    """Least certified A ≥ d + Φ(A), or a stack of them, for losses d that change little from call to call.
 
-    A may be a stack of matrices, one for each phase of a cycle. ``phi`` bounds Φ(A) from above, ``solve`` solves δ = r
-    + Φ'δ for the derivative Φ' at its last call. If ``closed``, bounds are closed by shortest paths, which loses
-    nothing where they are bounds on one cone. ``guess`` says where to begin; by default at d itself.
+    ``phi`` bounds Φ(A) from above, ``solve`` solves δ = r + Φ'δ for the derivative Φ' at its last call. If ``closed``,
+    bounds are closed by shortest paths. ``guess`` says where to begin; by default at d itself.
     """
 
     def __init__(

@@ -112,9 +112,8 @@ class _Moves:
     def pairs_after(self, apart: Whole, together: Mask) -> tuple[Whole, bool]:
         """Return the largest sums one step later, without the loss of the record there.
 
-        ``apart`` are those of two different paths, by the states they have come to, ``together`` where two equal paths
-        may have come to. Also returns whether no paths that part only now have a larger sum than those that parted
-        before.
+        From those of paths that are ``apart``, and where equal ones are ``together``. And whether no paths that part
+        only now have a larger sum.
         """
         later = self._second_after(self._first_after(apart)) + self._step
         if self._step:
@@ -462,8 +461,7 @@ def unfolded(
 ) -> Unfolded:
     """Return a chain with as many cycles as a stretch of so many records can tell from more of them.
 
-    From the runs that are kept of a folded profile, what arrives at their places, and the cycles among them that stand
-    for several. No segment is in two runs.
+    From the runs of a folded profile, what arrives at their places, and its cycles. No segment is in two runs.
     """
     ends = [0, *accumulate(run.steps for run in runs)]
     blocks, start = list[tuple[int, int, int, int]](), 0

@@ -310,8 +310,8 @@ def _lifted_above(side: Side, settled: Settled | None, a: Matrix | None, enterin
 def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:
     """Return a bound that covers so many places after this one: what a step adds now, no later one exceeds.
 
-    Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
-    add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
+    As Φ(A + μ) ≤ Φ(A) + μ for a closed A, n steps add at most nμ (docs/proofs/propagation.md). The fixed point may be
+    far above in a chain that hardly moves.
     """
     later_side = side.from_here(place)
     if not isinstance(later_side, Homogeneous) or side.phases:

@@ -144,8 +144,7 @@ def best_quilt(
 ) -> Quilt:
     """Return the least quilt of a node over a box of ends that always includes the trivial quilt's corner.
 
-    ``enough``: stop as soon as a quilt is at or below this. ``below``: quilts of this or more are of no use, and any is
-    returned where none is below it. ``hint``: ends to try first.
+    It stops at a quilt of ``enough``; those of ``below`` or more are of no use. ``hint``: ends to try first.
     """
     far_a, far_b = node, problem.length - node + 1
     a_box, b_box = left_ends or (1, far_a), right_ends or (1, far_b)
@@ -211,8 +210,7 @@ def worst_node(
 ) -> Quilt | None:
     """Return the worst node's best quilt among the nodes first..last of one group; None if ``floor`` is no better.
 
-    Nodes that are no worse than ``floor``, the worst so far, are dropped as early as possible. Quilts of ``below`` or
-    more are of no use: a node that needs one decides, whatever the others need.
+    Quilts of ``below`` or more are of no use: a node that needs one decides, whatever the others need.
     """
     enough = -math.inf if floor is None else floor.value
     hint = None if floor is None else (floor.a, floor.b)

@@ -79,10 +79,10 @@ class _State:
 
 @dataclass(eq=False)
 class QuiltSearch:
-    """Search for the best quilts of the nodes of one network.
+    """Search for the best quilts of the nodes of one network, the worst ones first.
 
     It looks at ``most`` quilts for each node, None for all that can matter, and at ``in_all`` for all nodes together,
-    after which each further node has :data:`_FEWEST`. Nodes that come first have most, so ask for the worst ones first.
+    after which each further node has :data:`_FEWEST`.
     """
 
     inference: Inference
@@ -100,8 +100,7 @@ class QuiltSearch:
     def judged(self, node: int, quilt: int, pairs: Mask, than: float = np.inf) -> NetworkQuilt:
         """Return what a quilt, any set of other nodes, costs at a node whose secret pairs are given, (k, k).
 
-        Where it cannot be better than a value ``than`` of the objective, only a lower bound is found, and its value is
-        infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
+        Where it cannot be better than ``than``, only a lower bound is found, and its value is infinite.
         """
         nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
         weight = self.weights(nearby)
@@ -124,7 +123,9 @@ class QuiltSearch:
         """Return the best of the trivial quilt and of what :meth:`best` starts from; quickly."""
         best = self.judged(node, 0, pairs)
         for state in self._seeds(node):
-            best = min(best, self._judged_state(node, state, pairs, min(best.value, than)), key=attrgetter("value"))
+            least = min(best.value, than)
+            if self.objective(self.weights(state.inside | state.dropped), 0.0) < least:
+                best = min(best, self.judged(node, state.border, pairs, least), key=attrgetter("value"))
         return best
 
     def best(
@@ -139,8 +140,8 @@ class QuiltSearch:
     ) -> NetworkQuilt:
         """Return the best quilt found of a node, at least one pair of whose states is secret.
 
-        A value of ``enough`` need not be improved on; quilts that are no better than ``than`` are not searched for.
-        ``first`` is what :meth:`first_look` found, ``hints`` are quilts to try first, such as those of its neighbours.
+        ``enough`` need not be improved on; only what is better than ``than`` counts. ``first`` is that of
+        :meth:`first_look`, ``hints`` are quilts to try first.
         """
         best = self.first_look(node, pairs, than) if first is None else first
         enough = max(enough, 0.0)
@@ -185,13 +186,6 @@ class QuiltSearch:
                     self.objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
                 )
         return best
-
-    def _judged_state(self, node: int, state: _State, pairs: Mask, than: float) -> NetworkQuilt:
-        """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
-        weight = self.weights(state.inside | state.dropped)
-        if self.objective(weight, 0.0) >= than:
-            return NetworkQuilt(node, state.border, state.inside, None, weight, np.inf, np.inf)
-        return self.judged(node, state.border, pairs, than)
 
     def _grown_one_by_one(
         self, best: NetworkQuilt, pairs: Mask, enough: float, than: float, most: int | None
