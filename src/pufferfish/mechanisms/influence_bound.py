@@ -298,8 +298,14 @@ class InfluenceBound(Mechanism):
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
-        """Return what quickly estimates how much losses leak; for one search, under the lock, proved after."""
-        return self._engine.fast_estimate()
+        """Return what quickly estimates how much losses leak; for one search, whose outcome is proved afterwards."""
+        estimate = self._engine.fast_estimate()
+
+        def guess(losses: RecordLoss) -> float:
+            with self._lock:
+                return estimate(losses)
+
+        return guess
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         with self._lock:

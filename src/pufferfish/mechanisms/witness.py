@@ -96,7 +96,10 @@ class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="forgetting"):
-    """The same of a forgetting class, at most; it has no pair of values, because all pairs are alike."""
+    """Witness of a forgetting class: nats that the record itself, those before and those after it tell at most.
+
+    It has no pair of values, because all pairs are alike.
+    """
 
     own: float
     past: float

@@ -91,6 +91,8 @@ class LinearQuery(Measured):
     ----------
     weights : (m, k) ndarray of int64
         Contribution of one record in each state to each output, in units.
+    unit, labels, description : Fraction, tuple of str, str
+        What one unit is worth, the names of the m outputs, and the query in words.
     factors : (n,) or (n, m) ndarray of int, optional
         With what factor each record of the one chain, or of one row of a network's table, counts, in all outputs or in
         each of them, 0 where it is not read; by default 1 for all.

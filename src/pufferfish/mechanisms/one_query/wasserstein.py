@@ -44,9 +44,9 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     Parameters
     ----------
     x, y : array_like, shapes (n,) or (n, m)
-        Atoms of μ and of ν: numbers, or vectors of whole numbers. They may repeat.
-    p, q : sequences of float or Fraction, length n
-        Their masses, which sum to 1 (tolerance 1e-9) and are divided by their sum.
+        Atoms of μ and of ν, as many as each has: numbers, or vectors of whole numbers. They may repeat.
+    p, q : sequences of float or Fraction
+        Their masses, one for each atom, which sum to 1 (tolerance 1e-9) and are divided by their sum.
 
     Returns
     -------
