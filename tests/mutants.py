@@ -158,8 +158,8 @@ MUTANTS = [
     Mutant(
         "networks: a node with several parents never opens a path",
         "_core/networks/d_separation.py",
-        "return bool(self.below[node] & given)",
-        "return False",
+        "if several and self.below[current] & given else 0",
+        "if False else 0",
         "unit/_core/networks oracle/test_oracle_markov_quilt.py",
     ),
     Mutant(

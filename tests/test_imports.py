@@ -41,7 +41,7 @@ FLOORS = [
 
 SHELVES = [
     {"numbers"},
-    {"divergence", "path_divergence"},
+    {"divergence"},
     {"chains", "networks"},
     {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},

@@ -175,7 +175,7 @@ def test_entries_marginals_and_influence_hold_for_members(seed: int) -> None:
     influence = IntervalInfluence(theta.lower, theta.upper)
     groups = list(influence.groups(8))
     for steps in range(1, 6):
-        _, low, high = marginals.after(steps)
+        low, high = marginals.bounds(marginals.known(steps))
         for _ in range(40):
             product = np.linalg.multi_dot([np.eye(k), *(matrix_between(rng, theta) for _ in range(steps)), np.eye(k)])
             assert np.all(product <= entries.most * (1 + 1e-12) + 1e-15)

@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from network_oracle import SHAPES, Network, joint_law, random_network, shaped, with_odd_tables
-from pufferfish._core.networks import configurations
-from pufferfish._core.networks.configurations import Configurations
+from pufferfish._core.networks import cluster_laws
+from pufferfish._core.networks.cluster_laws import Configurations
 from pufferfish._core.propagation import cluster_plan, clusters
 from pufferfish._core.propagation.clusters import ClusterPropagation
 from tree_oracle import density_loss, lipschitz, product, shortest_paths, supremum
@@ -240,7 +240,7 @@ class TestWork:
         tables[7] = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.3, 0.3, 0.4]])
         found = ClusterPropagation([((*above[v], v), table) for v, table in enumerate(tables)], [k] * 300)
         laws = self.counted(monkeypatch, Configurations, "law")
-        listed = self.counted(monkeypatch, configurations, "_places_of")
+        listed = self.counted(monkeypatch, cluster_laws, "_places_of")
         assert found.leakage([0.1 * (1 - np.eye(k))] * 300).total > 0.1
         assert len(laws) < 20
         assert len(listed) < 20

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
 
 import pufferfish as pf
-from pufferfish._core.laws.vector_transport import _two_laws, _within, least_reach, unmatched
+from pufferfish._core.laws.transport import _two_laws, _within, least_reach, unmatched
 from pufferfish.errors import ModelError
 
 Points = list[tuple[int, ...]]

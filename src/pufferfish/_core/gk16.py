@@ -3,20 +3,18 @@ r"""The influence matrix Γ of a Markov chain (Ghosh and Kleinberg 2016; docs/pr
 .. math:: \Gamma_{ij} = \tfrac12 \max \log
           \frac{P(X_i = x \mid X_j = y, \text{rest})}{P(X_i = x \mid X_j = y', \text{rest})}
 
-over values x, y, y' and those of the rest: only neighbours have entries. Inside the chain
-:math:`P(x \mid u, z) = P(u,x) P(x,z) / P^2(u,z)`, and the maximum over x, z splits from that over pairs (u, u'):
+over values x, y, y' and those of the rest: only neighbours have entries. Inside the chain :math:`P(x \mid u, z) =
+P(u,x) P(x,z) / P^2(u,z)`, so the maximum splits:
 
 .. math:: 2\Gamma_{i,i-1} = \max_{u,u'} \Big[ \max_x \log \frac{P(u,x)}{P(u',x)}
           + \max_z \log \frac{P^2(u',z)}{P^2(u,z)} \Big]
 
-and likewise for the record after. The last record has no record after it (:math:`P^2` drops out), and the first has
-its initial law q in place of a record before, so that :math:`P^2(u, \cdot)` becomes qP. For every initial law at once,
-the largest entry is approached by laws near a corner: qP becomes any row of P.
+and likewise for the record after. For the last record :math:`P^2` drops out; for the first, :math:`P^2(u, \cdot)`
+becomes qP with its initial law q, or any row of P for every initial law at once.
 
 **Alphabets.** Let S_1 be the support of q, and S_{i+1} the states that can follow one of S_i. Unless every state of
-S_{i+1} can follow every one of S_i, two records could tell each other apart for sure while no conditional law of one
-record shows it (two records that are always equal have Γ = 0 where only possible values count). So such chains are
-refused. In others there are at most k + 1 different alphabets, and from some record on they take turns.
+S_{i+1} can follow every one of S_i the chain is refused: two records could tell each other apart for sure while no
+conditional law of one record shows it.
 """
 
 import math
@@ -26,14 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.chains.markov import LogPowers, LogVectorPath, stationary_log_error
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, up
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # -- The matrix: certified norms, and certified rows of (I − Γ)⁻¹ ---------------------------------------------------
 
@@ -44,8 +39,7 @@ Mask = NDArray[np.bool_]
 
 _TIGHT = 1e-12  # relative width at which the search for the norm ends
 _LEAST = 1e-250  # what every weight is raised by, so that no product underflows
-# Entries of the inverse that are looked at, one by one, where only some records are observed.
-_WORK = 20_000_000
+_WORK = 20_000_000  # entries of the inverse that are looked at, one by one, where only some records are observed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,10 +82,7 @@ class InfluenceMatrix:
         return up(math.sqrt(high))
 
     def largest_row_sum(self, weights: Vector) -> tuple[float, int] | None:
-        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over the secret records, weights from 0 to 1; and say which i.
-
-        Rounded up, ``inf`` where nothing was proven; None if no record is secret.
-        """
+        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over secret records i, and say which; ``inf`` if not proven."""
         return self._worst(self._row_sums(weights))
 
     def largest_sum_of(self, count: int) -> tuple[float, int] | None:
@@ -121,12 +112,7 @@ _CLEARLY_FALLING = 1 - 2.0**-30
 
 
 def norm_is_below(left: Any, right: Any, square: float) -> bool:
-    """Whether ``square`` − ΓᵀΓ is proven to be positive definite: then ‖Γ‖₂² < ``square``.
-
-    ΓᵀΓ has entries only on the diagonal and two places off it, so that its even and its odd rows are tridiagonal
-    matrices of their own, and one is positive definite if and only if all pivots of its elimination are positive.
-    Less in one pivot is less in the next: pivots that are positive though rounded down prove it.
-    """
+    """Whether ‖Γ‖₂² < ``square`` is proven: all pivots of ``square`` − ΓᵀΓ are positive though rounded down."""
     n = left.size
     older, old = 1.0, 1.0
     for j in range(n):
@@ -146,10 +132,7 @@ def norm_is_below(left: Any, right: Any, square: float) -> bool:
 
 
 def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
-    """Write an upper bound on (I − Γ)⁻¹ · weights, if every pivot of I − Γ is proven positive; weights at least 1e-250.
-
-    Positive pivots make I − Γ an M-matrix, so that its inverse is the sum of the powers of Γ.
-    """
+    """Write an upper bound on (I − Γ)⁻¹ · weights, at least 1e-250, if every pivot of I − Γ is proven positive."""
     n = left.size
     pivots = np.empty(n)
     for i in range(n):
@@ -170,9 +153,8 @@ def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
 def largest_sums(left: Any, right: Any, count: int, most: int, sums: Any) -> None:
     """Lower row sums of (I − Γ)⁻¹, which ``sums`` holds, to bounds on the sums of the ``count`` largest entries.
 
-    From G = (I − Γ)⁻¹[i, j] to the next column away from i, the entry is multiplied by a ratio that does not depend on
-    i. Where no ratio is above 1, the largest entries of a row are next to its diagonal, and what follows ``most`` of
-    them is at most the next one each.
+    Away from the diagonal entries change by ratios that are the same in every row: where none is above 1, the largest
+    are next to the diagonal, and each after ``most`` of them is at most the next.
     """
     n = left.size
     up, down = np.empty(n), np.empty(n)
@@ -225,7 +207,7 @@ _norm_is_below, _solve, _largest_sums = Loop(norm_is_below), Loop(solve), Loop(l
 class Alphabets(NamedTuple):
     """Which states records can have: ``sets[i]`` for the i-th record, and from ``cycle`` on again and again."""
 
-    sets: list[NDArray[np.intp]]
+    sets: list[Indices]
     cycle: int
     missing: tuple[int, int] | None
     """A state, and another that a record after it may have, but never has after this one."""
@@ -233,7 +215,7 @@ class Alphabets(NamedTuple):
     @classmethod
     def of(cls, start: Mask, possible: Mask) -> "Alphabets":
         """Follow the support of the initial law along the transitions that are possible."""
-        sets: list[NDArray[np.intp]] = []
+        sets: list[Indices] = []
         seen: dict[bytes, int] = {}
         now = start
         while now.tobytes() not in seen:
@@ -270,24 +252,18 @@ class Influences:
 
     def matrix(self, steps: int) -> InfluenceMatrix:
         """Return Γ for a chain of so many records."""
-        left, right = self._of_records(steps)
+        matrix = self.leading(steps)
         if steps > 1:
             n, t = self.last.size, steps - 2
-            left[-1] = self.last[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]
-        right[-1] = 0.0
-        return InfluenceMatrix(left, right, self._along(self.several, steps))
+            matrix.left[-1] = self.last[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]
+        return matrix
 
     def leading(self, steps: int) -> InfluenceMatrix:
         """Return the first so many rows and columns of Γ for longer chains: its norm is at most that of Γ."""
-        left, right = self._of_records(steps)
-        right[-1] = 0.0
-        return InfluenceMatrix(left, right, self._along(self.several, steps))
-
-    def _of_records(self, steps: int) -> tuple[Vector, Vector]:
-        """Return the influences on the first so many records of a chain that goes on."""
         left, right = (np.concatenate([[0.0], self._along(part, steps - 1)]) for part in (self.left, self.right))
         right[0] = self.first
-        return left, right
+        right[-1] = 0.0
+        return InfluenceMatrix(left, right, self._along(self.several, steps))
 
     def _along(self, values: NDArray[Any], records: int) -> NDArray[Any]:
         """Return what is known by alphabet for so many records in turn."""
@@ -297,12 +273,9 @@ class Influences:
 
 
 def chain_influences(p: Matrix, start: Vector | None) -> Influences:
-    """Return the influences of a chain with an initial law, or (None) with every initial law at once.
-
-    Every state that can follow a state of an alphabet can follow all of them.
-    """
+    """Return the influences of a chain with an initial law, or (None) with every initial law at once."""
     if start is None:
-        return _influences(p, _all_states(p), None, 0.0)
+        return _influences(p, np.ones(len(p), dtype=np.bool_), None, 0.0)
     path = LogVectorPath(start, p)
     support = path.support
     path.advance()
@@ -311,11 +284,7 @@ def chain_influences(p: Matrix, start: Vector | None) -> Influences:
 
 def stationary_influences(p: Matrix, pi: Vector) -> Influences:
     """Return the influences of a chain that starts with its stationary law π."""
-    return _influences(p, _all_states(p), np.log(pi), stationary_log_error(len(p)))
-
-
-def _all_states(p: Matrix) -> Mask:
-    return np.ones(len(p), dtype=np.bool_)
+    return _influences(p, np.ones(len(p), dtype=np.bool_), np.log(pi), stationary_log_error(len(p)))
 
 
 def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: float) -> Influences:
@@ -330,7 +299,7 @@ def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: f
         """Half of the largest sum of two spreads, moved up by their errors."""
         return float(total.max()) / 2 * (1 + 2 * UNIT) + error
 
-    def inner(u: NDArray[np.intp], x: NDArray[np.intp], z: NDArray[np.intp]) -> tuple[float, float, float]:
+    def inner(u: Indices, x: Indices, z: Indices) -> tuple[float, float, float]:
         onto, over, through = one[np.ix_(u, x)], one[np.ix_(x, z)], two[np.ix_(u, z)]
         of_last, of_next = max_log_ratio(onto), max_log_ratio(over.T)
         left, right = of_last + max_log_ratio(through).T, of_next + max_log_ratio(through.T).T

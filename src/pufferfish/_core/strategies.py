@@ -1,21 +1,18 @@
 r"""Which counts to measure, and how sharply: the search for the least error at a given leakage.
 
 **Scales for given measurements.** Where noise is large, what outputs tell of a record that had state x rather than x'
-is to first order
+is to first order, by the mean shifts of the measurements,
 
-.. math:: \sum_j w_j |(D A_j)_x - (D A_j)_{x'}|,\quad w_j = 1/b_j,\quad D = Z_P + Z_R - I,\quad Z = (I - P + 1\pi)^{-1},
+.. math:: \sum_j w_j |(D A_j)_x - (D A_j)_{x'}|,\quad w_j = 1/b_j,\quad D = Z_P + Z_R - I,\quad Z = (I - P + 1\pi)^{-1}.
 
-the mean shifts of the measurements. The error is a sum over outputs of E|sum of their noises|. Both are homogeneous in
-w, so the product of error and largest leakage is minimised, in log w, by L-BFGS, with a p-norm in the place of the
-maximum.
+The product of the error, a sum over outputs of E|sum of their noises|, and the largest leakage (a p-norm in its place)
+is minimised in log w by L-BFGS.
 
 **Sets of counts** are matrices of rows of 0 and 1: which states a measurement counts. Together with the number of
-records (of *bins* without it) each set tells the count of every state: of a *tree* on the states for every edge the
-count on its one side, where a star is all bins but its middle and a path is all prefixes; of *splits* of ordered states
-the count from where a stretch begins to where it is split, then the same for both halves.
+records each set tells the count of every state: all *bins*; for every edge of a *tree* on the states the count on its
+one side; of *splits* of ordered states the count of the first part of every stretch.
 
-**The search.** The certified leakage comes in as a function, and it is asked for the leading candidates only; for few
-states their scales are then moved towards less error at the same leakage. All this only proposes.
+The certified leakage is asked for the leading candidates only. All this only proposes.
 """
 
 import itertools
@@ -24,28 +21,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Mask, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import stationary_law
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 # -- Sets of counts that tell a histogram ----------------------------------------------------------------------------
 
 
-def bins(k: int) -> Rows:
+def bins(k: int) -> Whole:
     """Return every state by itself."""
     return np.eye(k, dtype=np.int64)
 
 
-def star(k: int, middle: int) -> Rows:
+def star(k: int, middle: int) -> Whole:
     """Return every state by itself but one."""
     return np.delete(bins(k), middle, axis=0)
 
 
-def tree(edges: Sequence[tuple[int, int]], k: int) -> Rows:
+def tree(edges: Sequence[tuple[int, int]], k: int) -> Whole:
     """Return for every edge of a tree on the states the count on the side away from state 0.
 
     Examples
@@ -70,7 +63,7 @@ def tree(edges: Sequence[tuple[int, int]], k: int) -> Rows:
     return below[order[1:]]
 
 
-def all_trees(k: int) -> Iterator[Rows]:
+def all_trees(k: int) -> Iterator[Whole]:
     """Yield all k^(k−2) trees on the states, by Prüfer's codes."""
     if k == 2:
         yield tree([(0, 1)], 2)
@@ -87,7 +80,7 @@ def all_trees(k: int) -> Iterator[Rows]:
         yield tree([*edges, (first, last)], k)
 
 
-def split(k: int, where: Callable[[int, int], int]) -> Rows:
+def split(k: int, where: Callable[[int, int], int]) -> Whole:
     """Return the counts of a splitting of ordered states; ``where`` gives the last state of a stretch's first part.
 
     Examples
@@ -97,7 +90,7 @@ def split(k: int, where: Callable[[int, int], int]) -> Rows:
            [1, 0, 0, 0],
            [0, 0, 1, 0]])
     """
-    rows: list[NDArray[np.int64]] = []
+    rows: list[Whole] = []
     waiting = [(0, k - 1)]
     while waiting:
         first, last = waiting.pop()
@@ -111,7 +104,7 @@ def split(k: int, where: Callable[[int, int], int]) -> Rows:
     return np.array(rows)
 
 
-def prefixes(k: int) -> Rows:
+def prefixes(k: int) -> Whole:
     """Return the counts of the first state, of the first two, and so on, but that of all."""
     return np.tril(np.ones((k, k), dtype=np.int64))[:-1]
 
@@ -136,19 +129,18 @@ def mean_shifts(transition_matrix: Matrix, records: float) -> Matrix:
     return total
 
 
-def shifts_of(responses: list[Matrix], rows: NDArray[np.int64]) -> Matrix:
+def shifts_of(responses: list[Matrix], rows: Whole) -> Matrix:
     """Return |(D A_j)_x − (D A_j)_x'| of every pair of states under every D; shape (pairs, m)."""
     x, x_ = np.triu_indices(rows.shape[1], 1)
     means = [response @ rows.T for response in responses]
     return np.concatenate([np.abs(mean[x] - mean[x_]) for mean in means])
 
 
-def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: Vector | None = None) -> Vector:
+def best_scales(shifts: Matrix, taken: Mask, power: float, start: Vector | None = None) -> Vector:
     """Return scales b with the least error, and a first-order leakage of 1; shape (m,).
 
     ``shifts``, (pairs, m), are what each measurement tells of each pair at scale 1, ``taken``, (outputs, m), which
-    noises are summed in each output. The norm of the outputs' errors that is made small: ``power`` 1 for their sum, a
-    large one for the largest.
+    noises are summed in each output, ``power`` the norm of the outputs' errors: 1 for their sum, large for the largest.
     """
     alone = np.where(shifts.max(axis=0) > 0, shifts.max(axis=0), 1.0)
     log_weights = -np.log(alone) if start is None else -np.log(start)
@@ -158,7 +150,7 @@ def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: V
     return float(np.max(shifts @ w)) / w
 
 
-def _cost(u: Vector, shifts: Matrix, taken: NDArray[np.bool_], power: float, sharper: float) -> tuple[float, Vector]:
+def _cost(u: Vector, shifts: Matrix, taken: Mask, power: float, sharper: float) -> tuple[float, Vector]:
     """Return log error + log leakage, and the gradient in u = log w."""
     w = np.exp(u - u.max())
     errors, slopes = errors_of(1 / w, taken)
@@ -176,7 +168,7 @@ def _cost(u: Vector, shifts: Matrix, taken: NDArray[np.bool_], power: float, sha
     return of_errors + of_leakages, gradient
 
 
-def errors_of(scales: Vector, taken: NDArray[np.bool_]) -> tuple[Vector, Matrix]:
+def errors_of(scales: Vector, taken: Mask) -> tuple[Vector, Matrix]:
     """Return E|S| of sums of Laplace variables, and how it changes with every scale: (2/π) ∫ (1 − φ(t))/t² dt."""
     single = taken.sum(axis=1) == 1
     errors, slopes = np.zeros(len(taken)), np.zeros(taken.shape)
@@ -256,15 +248,15 @@ _FIRST_STEP, _LAST_STEP = 0.24, 0.01  # by how much, in nats, a scale is moved
 class Proposal:
     """Counts to measure, with the scales of their noise and the error that they are expected to lead to."""
 
-    rows: Rows
+    rows: Whole
     scales: Vector
     error: float
 
 
 def proposals(
-    taken_of: Callable[[Rows], NDArray[np.bool_] | None],
+    taken_of: Callable[[Whole], Mask | None],
     responses: list[Matrix],
-    leakage: Callable[[Rows, Vector], float],
+    leakage: Callable[[Whole, Vector], float],
     epsilon: float,
     power: float,
     *,
@@ -272,21 +264,12 @@ def proposals(
 ) -> Iterator[Proposal]:
     """Yield the leading candidates, the one with the least error first.
 
-    Parameters
-    ----------
-    taken_of : callable
-        From rows to the measurements whose noises are summed in each output; None where outputs do not follow.
-    responses : list of (k, k) ndarray
-        Mean shifts D of some models.
-    leakage : callable
-        From rows and scales to the leakage, certified; ``epsilon`` may leak.
-    power : float
-        The norm of the outputs' errors that is made small.
-    move : bool, default True
-        Whether scales are moved afterwards: not where the leakage is linear, as here.
+    ``taken_of`` says which measurements are summed in each output, None where outputs do not follow; ``responses`` are
+    mean shifts D, ``leakage`` is the certified one for rows and scales, ``power`` as in :func:`best_scales`. Scales do
+    not ``move`` afterwards where the leakage is linear, as here.
     """
     k = len(responses[0])
-    candidates: list[tuple[Proposal, NDArray[np.bool_]]] = []
+    candidates: list[tuple[Proposal, Mask]] = []
     alone = best_scales(shifts_of(responses, bins(k)), np.eye(k, dtype=np.bool_), power)
     for rows, start in _candidates(k, alone):
         taken = taken_of(rows)
@@ -312,7 +295,7 @@ def proposals(
     yield from (search.proposal for search in leading)
 
 
-def _candidates(k: int, alone: Vector) -> Iterator[tuple[Rows, Vector | None]]:
+def _candidates(k: int, alone: Vector) -> Iterator[tuple[Whole, Vector | None]]:
     """Yield sets of counts, with scales to begin with."""
     yield bins(k), alone
     if k <= _ALL_TREES:
@@ -324,7 +307,7 @@ def _candidates(k: int, alone: Vector) -> Iterator[tuple[Rows, Vector | None]]:
     yield split(k, lambda first, last: (first + last) // 2), None
 
 
-def _norm(scales: Vector, taken: NDArray[np.bool_], power: float) -> float:
+def _norm(scales: Vector, taken: Mask, power: float) -> float:
     errors = errors_of(scales, taken)[0]
     largest = float(errors.max())
     return largest * float(np.sum((errors / largest) ** power)) ** (1 / power)
@@ -334,12 +317,7 @@ class _Search:
     """A proposal whose scales are moved to where they leak about epsilon, and then towards less error."""
 
     def __init__(
-        self,
-        start: Proposal,
-        taken: NDArray[np.bool_],
-        leakage: Callable[[Rows, Vector], float],
-        epsilon: float,
-        power: float,
+        self, start: Proposal, taken: Mask, leakage: Callable[[Whole, Vector], float], epsilon: float, power: float
     ) -> None:
         self._rows, self._taken, self._leakage = start.rows, taken, leakage
         self._epsilon, self._power = epsilon, power

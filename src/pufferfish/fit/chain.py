@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pufferfish._base.checked import real_number
-from pufferfish._core.chains.smoothing import completed, smoothed
+from pufferfish._core.chains.markov import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain

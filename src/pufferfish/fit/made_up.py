@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.words import names_of, number
-from pufferfish._core.chains.smoothing import smoothed
+from pufferfish._core.chains.markov import smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.fit.chain import SMOOTHING, check_transitions, fit_chain, fit_order, fit_periodic

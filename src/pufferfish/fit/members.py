@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._core.chains.smoothing import completed, smoothed
+from pufferfish._core.chains.markov import completed, smoothed
 from pufferfish.data.daily import Daily, Steps
 from pufferfish.data.sequences import Sequences
 from pufferfish.fit.chain import SMOOTHING

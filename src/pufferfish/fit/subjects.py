@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._core.chains.smoothing import completed, smoothed
+from pufferfish._core.chains.markov import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.chain import SMOOTHING, added_count, check_transitions

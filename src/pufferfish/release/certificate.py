@@ -22,7 +22,7 @@ import numpy as np
 from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.writing import record_kind, write_whole
-from pufferfish._core.phi.greedy import least_factors
+from pufferfish._core.phi.certificate import least_factors
 from pufferfish._core.phi.phi import Kernel, LogRatios, close, solve_slopes
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.calibration import Calibration

@@ -10,32 +10,36 @@ rounded up. Proof: ``docs/proofs/robustness.md``; what an infinite Δ means, and
 ``docs/robustness.md``.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from pufferfish._base.checked import is_list
-from pufferfish._core.numbers.rounding import float_up
+from pufferfish._core import Array
+from pufferfish._core.chains.markov import stationary_log_error
+from pufferfish._core.divergence import PathRatio, path_ratios
+from pufferfish._core.numbers.rounding import float_up, log_up, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.robustness._laws import (
-    OVER_THETA,
-    SAME,
-    Distance,
-    between_chains,
-    between_cliques,
-    between_joints,
-    chain_secret,
-)
+from pufferfish.mechanisms.one_query.pairs import clique_conditions, place_of
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of
-from pufferfish.theta.secrets import Secret
+from pufferfish.theta.secrets import RecordIs, Secret, check_states
 
 __all__ = ["Robustness", "robustness"]
+
+_OVER_THETA = "belief over theta"
+_OVER_BELIEF = "theta over belief"
 
 
 class Robustness(float):
@@ -106,7 +110,7 @@ class Robustness(float):
             return None
         if self.secret is None:
             return "the belief allows every law of the first record, but that member of Θ does not"
-        holds, lacks = ("the belief", "Θ") if self.direction == OVER_THETA else ("Θ", "the belief")
+        holds, lacks = ("the belief", "Θ") if self.direction == _OVER_THETA else ("Θ", "the belief")
         return f"given that {self.secret}, {holds} allows a database that is impossible under {lacks}"
 
     def effective_epsilon(self, epsilon: float) -> float:
@@ -122,15 +126,12 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     ----------
     theta : MarkovChain, JointDistribution, Cliques, a list of one of these, ChainClass or ModelClass
         The class Θ that noise is calibrated for. Of a class of chains of several kinds the Markov chains among them are
-        asked, which bounds Δ from above. Of a chain with initial law ``"any"`` the member with the belief's own initial
-        law is taken: Δ is at most that.
+        asked, which bounds Δ from above. A chain with initial law ``"any"`` takes the belief's own initial law.
     belief : the same
-        What an adversary believes; of several the worst counts. With initial law ``"any"`` every initial law is a
-        belief: a Θ with ``"any"`` too takes the same one (the result is the supremum over them); against all others Δ
-        is infinite, since a point mass is a belief as well.
+        What an adversary believes; of several the worst counts. Initial law ``"any"`` stands for every initial law,
+        point masses too: Δ is then infinite unless Θ has ``"any"`` as well.
     length : int, ChainLength, or sequence of these
-        For chains: T, or the lengths of the independent chains. Unobserved records of a chain count, and they may be
-        secrets.
+        For chains: T, or the lengths of the independent chains. Unobserved records of a chain count.
     secrets : iterable of Secret or of pairs of them, optional
         What shall not be told apart; by default every single record having every single value it can have. Chains take
         :class:`~pufferfish.theta.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible under both
@@ -173,12 +174,12 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
     lengths = lengths_of(class_, length)
-    distance: Callable[[Any, Any], Distance | None]
+    distance: Callable[[Any, Any], Robustness | None]
     if class_.of_chains:
-        asked = None if wanted is None else [chain_secret(s, lengths, class_.states) for s in wanted]
-        distance = partial(between_chains, lengths=lengths, asked=asked)
+        asked = None if wanted is None else [_chain_secret(s, lengths, class_.states) for s in wanted]
+        distance = partial(_between_chains, lengths=lengths, asked=asked)
     else:
-        between: Any = between_joints if isinstance(class_.members[0], JointDistribution) else between_cliques
+        between: Any = _between_joints if isinstance(class_.members[0], JointDistribution) else _between_cliques
         distance = partial(between, wanted=wanted)
 
     several = not isinstance(belief, MarkovChain | Member)
@@ -193,7 +194,7 @@ def _listed(members: Sequence[Any]) -> list[tuple[int, Any]]:
 def _worst_of_nearest(
     members: Sequence[tuple[int, Any]],
     beliefs: Sequence[Any],
-    distance: Callable[[Any, Any], Distance | None],
+    distance: Callable[[Any, Any], Robustness | None],
     several: bool,
 ) -> Robustness:
     worst: Robustness | None = None
@@ -201,18 +202,16 @@ def _worst_of_nearest(
         nearest: Robustness | None = None
         possible = False
         for m, member in members:
-            divergence = distance(member, believed)
-            possible = possible or divergence is not None
-            divergence = divergence or SAME
-            if nearest is None or divergence.value < nearest:
-                nearest = Robustness(
-                    divergence.value, m, b if several else None, divergence.secret, divergence.direction
-                )
+            found = distance(member, believed)
+            possible = possible or found is not None
+            divergence = Robustness(0.0) if found is None else found
+            if nearest is None or divergence < nearest:
+                nearest = Robustness(divergence, m, b if several else None, divergence.secret, divergence.direction)
             if possible and nearest == 0:
                 break
         if nearest is None or not possible:
             raise ParameterError("none of the secrets is possible, under Θ or the belief: there is nothing to compare")
-        worst = nearest if worst is None or nearest > worst else worst
+        worst = _larger(worst, nearest)
     assert worst is not None
     return worst
 
@@ -235,23 +234,20 @@ def _check_comparable(class_: Theta, beliefs: Theta) -> None:
                 f"{name} is not a list of models but {getattr(models, 'origin', 'a class')}: give the models themselves"
             )
     for i, believed in enumerate(every):
-        unordered = isinstance(member, JointDistribution)
-        if (sorted(member.states) != sorted(believed.states)) if unordered else (member.states != believed.states):
-            raise ModelError(
-                f"theta has states {', '.join(member.states[:20])} and belief[{i}] has "
-                f"{', '.join(believed.states[:20])}: both need the same{'' if unordered else ', in the same order'}; "
-                "give states= to both"
-            )
-        if isinstance(member, JointDistribution) and member.variables != believed.variables:
-            raise ModelError(
-                f"theta is about the records {', '.join(str(v) for v in member.variables[:20])} and belief[{i}] about "
-                f"{', '.join(str(v) for v in believed.variables[:20])}: both need the same, in the same order"
-            )
-        if isinstance(member, Cliques) and member.groups != believed.groups:
-            raise ModelError(
-                f"theta has cliques of {', '.join(str(n) for n in member.groups[:20])} people and belief[{i}] of "
-                f"{', '.join(str(n) for n in believed.groups[:20])}: both must have the same people"
-            )
+        alike: list[tuple[str, Any, Any, str]]
+        if isinstance(member, JointDistribution):
+            alike = [
+                ("states", sorted(member.states), sorted(believed.states), "; give states= to both"),
+                ("records", member.variables, believed.variables, ", in the same order"),
+            ]
+        else:
+            alike = [("states", member.states, believed.states, ", in the same order; give states= to both")]
+        if isinstance(member, Cliques):
+            alike.append(("cliques of so many people:", member.groups, believed.groups, ", in the same order"))
+        for what, ours, theirs, rule in alike:
+            if ours != theirs:
+                first, second = (", ".join(str(each) for each in values[:20]) for values in (ours, theirs))
+                raise ModelError(f"theta has {what} {first} and belief[{i}] has {second}: both need the same{rule}")
 
 
 def _as_secrets(secrets: Any) -> tuple[Secret, ...] | None:
@@ -272,3 +268,230 @@ def _as_secrets(secrets: Any) -> tuple[Secret, ...] | None:
     if not singles:
         raise ParameterError("secrets is empty: give at least one, or leave it out for every value of every record")
     return tuple(singles)
+
+
+# -- Divergences between one belief and one member of Θ, given a secret -----------------------------------------------
+
+
+def _with_others(value: float, own: Any, whole: Mapping[Any, float], numbers: Counter[Any]) -> float:
+    """Add divergences of independent parts (chains, cliques) of which nothing is known to that of a part of one kind.
+
+    ``whole`` and ``numbers`` are those of all parts, by what they are alike in.
+    """
+    rest = [up(whole[kind] * count) for kind, count in (numbers - Counter([own])).items()]
+    return up(math.fsum([value, *rest])) if rest else value
+
+
+def _larger(first: Robustness | None, second: Robustness) -> Robustness:
+    """Return the larger of two distances, the first where they are equal."""
+    return second if first is None or second > first else first
+
+
+def _log_largest(pairs: Iterable[tuple[Fraction, Fraction]], totals: tuple[Any, Any] = (1, 1)) -> float:
+    """Return the largest log ratio of pairs p, q, each divided by its total, over p > 0; inf where a q is 0."""
+    largest = Fraction(0)
+    for p, q in pairs:
+        if p and not q:
+            return math.inf
+        if p:
+            largest = max(largest, p / q)
+    return max(0.0, log_up(largest * Fraction(totals[1]) / Fraction(totals[0])))
+
+
+# -- Markov chains --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _ChainSecret:
+    """One record of a chain is in one of some states."""
+
+    chain: int
+    step: int
+    states: tuple[int, ...]
+    words: str
+
+
+def _chain_secret(secret: Secret, lengths: Sequence[ChainLength], states: Sequence[str]) -> _ChainSecret:
+    """Return a secret of one record, checked; NotApplicableError if it is of another kind."""
+    if not isinstance(secret, RecordIs):
+        raise NotApplicableError(
+            f"secret {str(secret)!r}: for Markov chains only RecordIs is covered, one record having some states; "
+            "JointDistribution takes any secret"
+        )
+    chain, step = place_of(secret.record, [c.steps for c in lengths], secret, ("chain", "step"))
+    check_states(secret, states)
+    return _ChainSecret(chain, step, tuple(states.index(s) for s in secret.states), str(secret))
+
+
+def _start(chain: MarkovChain) -> Array | None:
+    """Return the initial law, None where it is any."""
+    start = chain.initial_distribution
+    if isinstance(start, str):
+        return None if start == "any" else chain.stationary_distribution
+    return start
+
+
+def _same_start(member: MarkovChain, believed: MarkovChain) -> bool:
+    """Whether the initial laws are exactly the same, for chains of the same matrix; "any" takes the belief's own."""
+    ours, theirs = member.initial_distribution, believed.initial_distribution
+    takes_theirs = isinstance(ours, str) and ours == "any"
+    return takes_theirs or (isinstance(ours, str) == isinstance(theirs, str) and np.array_equal(ours, theirs))
+
+
+def _between_chains(
+    member: MarkovChain, believed: MarkovChain, lengths: Sequence[ChainLength], asked: Sequence[_ChainSecret] | None
+) -> Robustness | None:
+    """Return the largest divergence of all chains together: of one given the secret, of the others as they are.
+
+    Laws of independent chains multiply, so the log ratios of their sequences add, and each maximum is taken by itself.
+    """
+    ours, theirs = _start(member), _start(believed)
+    if theirs is None and ours is not None:
+        return Robustness(math.inf)
+    matrices = (believed.transition_matrix, member.transition_matrix)
+    if np.array_equal(*matrices) and _same_start(member, believed):
+        return Robustness(0.0)
+    starts = None if theirs is None else (theirs, theirs if ours is None else ours)
+    chains = (believed if ours is None else member, believed)
+    error = sum(stationary_log_error(c.k) for c in chains if str(c.initial_distribution) == "stationary")
+    steps = [c.steps for c in lengths]
+    sets = [(x,) for x in range(member.k)] if asked is None else list(dict.fromkeys(s.states for s in asked))
+    worst: Robustness | None = None
+    ways = path_ratios(starts, matrices, max(steps), sets, error)
+    for direction, ratio in zip((_OVER_THETA, _OVER_BELIEF), ways, strict=True):
+        whole = {n: ratio.whole(n) for n in set(steps)}
+        for value, chain, words in _given_each(ratio, steps, sets, asked, member.states):
+            if value > -math.inf:
+                together = _with_others(value, steps[chain], whole, Counter(steps))
+                worst = _larger(worst, Robustness(together, secret=words, direction=direction))
+    return worst
+
+
+def _given_each(
+    ratio: PathRatio,
+    steps: Sequence[int],
+    sets: Sequence[tuple[int, ...]],
+    asked: Sequence[_ChainSecret] | None,
+    states: Sequence[str],
+) -> Iterable[tuple[float, int, str]]:
+    """Yield bounds given a secret of a chain, the chain, and the secret in words; by default the worst per length."""
+    if asked is not None:
+        for secret in asked:
+            bounds = ratio.given(steps[secret.chain], np.array([secret.step]), sets)
+            yield float(bounds[0, sets.index(secret.states)]), secret.chain, secret.words
+        return
+    for length in dict.fromkeys(steps):
+        value, record, x = ratio.worst_given(length, sets)
+        chain = steps.index(length)
+        yield value, chain, str(RecordIs(record if len(steps) == 1 else (chain, record), states[x]))
+
+
+# -- Joint distributions ---------------------------------------------------------------------------------------------
+
+
+def _between_joints(
+    member: JointDistribution, believed: JointDistribution, wanted: Sequence[Secret] | None
+) -> Robustness | None:
+    """Return the largest divergence over the secrets, database by database."""
+    ours = dict(zip(member.rows, member.probabilities, strict=True))
+    theirs = dict(zip(believed.rows, believed.probabilities, strict=True))
+    worst: Robustness | None = None
+    for words, rows in _rows_of_each(member, believed, wanted):
+        some, others = ({row: law[row] for row in rows if row in law} for law in (theirs, ours))
+        for direction, one, against in ((_OVER_THETA, some, others), (_OVER_BELIEF, others, some)):
+            if one:
+                inside = sum(one.values()), sum(against.values())
+                value = _log_largest([(p, against.get(row, Fraction(0))) for row, p in one.items()], inside)
+                worst = _larger(worst, Robustness(value, secret=words, direction=direction))
+    return worst
+
+
+def _rows_of_each(
+    member: JointDistribution, believed: JointDistribution, wanted: Sequence[Secret] | None
+) -> Iterable[tuple[str, Iterable[tuple[str, ...]]]]:
+    """Yield the secrets in words, with the databases possible under either law in which they hold."""
+    if wanted is not None:
+        for secret in wanted:
+            yield str(secret), dict.fromkeys(law.rows[i] for law in (member, believed) for i in law.rows_where(secret))
+        return
+    possible = dict.fromkeys((*member.rows, *believed.rows))
+    for column, variable in enumerate(member.variables):
+        parts: dict[str, list[tuple[str, ...]]] = {}
+        for row in possible:
+            parts.setdefault(row[column], []).append(row)
+        for state in member.states:
+            if state in parts:
+                yield str(RecordIs(variable, state)), parts[state]
+
+
+# -- Cliques ---------------------------------------------------------------------------------------------------------
+
+_Laws = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+"""Law of a clique's N under the belief, and under the member of Θ."""
+
+
+def _between_cliques(member: Cliques, believed: Cliques, wanted: Sequence[Secret] | None) -> Robustness | None:
+    """Return the largest divergence over the secrets.
+
+    Given how many have it, all databases are equally likely under both laws, so the ratio for a database is that of
+    the P(N = j); and those j count that the secret leaves possible.
+    """
+    worst: Robustness | None = None
+    for direction, one, against in ((_OVER_THETA, believed, member), (_OVER_BELIEF, member, believed)):
+        divergences = _each_member(one, against) if wanted is None else _each_clique_secret(one, against, wanted)
+        for value, words in divergences:
+            worst = _larger(worst, Robustness(value, secret=words, direction=direction))
+    return worst
+
+
+def _each_member(one: Cliques, against: Cliques) -> Iterable[tuple[float, str]]:
+    """Yield the divergences given that a member has it, or has not, and the secrets in words; alike cliques once."""
+    kinds: list[_Laws] = list(zip(one.laws, against.laws, strict=True))
+    whole = {laws: _log_largest(zip(*laws, strict=True)) for laws in set(kinds)}
+    for clique in (kinds.index(laws) for laws in dict.fromkeys(kinds)):
+        for has_it, state in enumerate(one.states):
+            law = one.given_member(clique, has_it)
+            if any(law):
+                divergence = _log_largest(zip(law, against.given_member(clique, has_it), strict=True))
+                yield _with_others(divergence, kinds[clique], whole, Counter(kinds)), str(RecordIs((clique, 0), state))
+
+
+def _each_clique_secret(one: Cliques, against: Cliques, wanted: Sequence[Secret]) -> Iterable[tuple[float, str]]:
+    for secret in wanted:
+        known, allowed = clique_conditions(secret, one)
+        if known is None:
+            continue
+        laws = [
+            (one.given_members(c, having, lacking), against.given_members(c, having, lacking))
+            for c, (having, lacking) in enumerate(known)
+        ]
+        if not all(any(law) for law, _ in laws):
+            continue
+        if allowed is None:
+            yield up(math.fsum(_log_largest(zip(*pair, strict=True)) for pair in laws)), str(secret)
+            continue
+        ones, others, best = _sums(laws)
+        inside = [t for t, mass in enumerate(ones) if mass and allowed(t)]
+        if inside:
+            totals = sum(ones[t] for t in inside), sum(mass for t, mass in enumerate(others) if allowed(t))
+            yield _log_largest([best[t] for t in inside], totals), str(secret)
+
+
+def _sums(laws: Sequence[_Laws]) -> tuple[list[Fraction], list[Fraction], list[tuple[Fraction, Fraction]]]:
+    """Return two laws of how many have it in several cliques, and of its databases the pair of largest ratio, exactly.
+
+    Independent cliques are added up one after another.
+    """
+    one, other, best = [Fraction(1)], [Fraction(1)], [(Fraction(1), Fraction(1))]
+    for law, against in laws:
+        size = len(one) + len(law) - 1
+        ones, others = [Fraction(0)] * size, [Fraction(0)] * size
+        bests = [(Fraction(0), Fraction(1))] * size
+        for t, j in itertools.product(range(len(one)), range(len(law))):
+            ones[t + j] += one[t] * law[j]
+            others[t + j] += other[t] * against[j]
+            pair = best[t][0] * law[j], best[t][1] * against[j]
+            if pair[0] * bests[t + j][1] > bests[t + j][0] * pair[1]:
+                bests[t + j] = pair
+        one, other, best = ones, others, bests
+    return one, other, best

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_array, real_number
 from pufferfish._base.reading import LARGEST, read_file
-from pufferfish._core.chains.smoothing import smoothed
+from pufferfish._core.chains.markov import smoothed
 from pufferfish.errors import ModelError, PufferfishError, RecordError, shortened
 from pufferfish.theta.bif import CPT, TOLERANCE, parse_bif
 from pufferfish.theta.states import listed_labels, state_label

@@ -11,7 +11,7 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
-from pufferfish._core.chains.smoothing import smoothed, spread
+from pufferfish._core.chains.markov import smoothed, spread
 
 
 def zones(k: int, visits: int, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish._core.divergence import MaxPlusPath, Normalisers, log_ratio
 from pufferfish._core.numbers.rounding import log_up
-from pufferfish._core.path_divergence import MaxPlusPath, Normalisers, log_ratio
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def log_of(values: Matrix, support: Mask) -> Matrix:
@@ -43,12 +41,7 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 
 
 class LogPowers:
-    r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
-
-    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so :math:`P^t` has
-    entrywise relative error at most :math:`(t-1)\gamma_k`. Halving t shares almost every factor between neighbouring
-    distances.
-    """
+    r"""Logarithms of the powers P^t of a stochastic matrix, kept, with relative errors of :math:`(t-1)\gamma_k`."""
 
     def __init__(self, transition_matrix: Matrix) -> None:
         support = transition_matrix > 0
@@ -96,11 +89,7 @@ def _largest(logs: Matrix) -> float:
 
 
 class LogVectorPath:
-    """Logarithms of the marginals q P^t, one step after another, with their structural supports.
-
-    For a cycle laws are (N, k), matrices (N, k, k), and ``moved_on`` leads what stood at the phases before a step to
-    those after it.
-    """
+    """Logarithms of q P^t, step after step, with structural supports; ``moved_on`` leads along a cycle's phases."""
 
     def __init__(
         self, initial: Matrix, transition_matrix: Matrix, moved_on: Callable[[Any], Any] | None = None
@@ -199,15 +188,10 @@ def mixes(p: Matrix, states: Mask) -> bool:
 
 
 def stationary_law(transition_matrix: Matrix) -> Matrix:
-    """Stationary law π = πP of an irreducible chain by state reduction (GTH), every entry positive.
+    """Stationary law π = πP of an irreducible chain by the state reduction of Grassmann, Taksar and Heyman (1985).
 
-    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
-    *relative to itself*, however small (O'Cinneide, 1993: see :func:`stationary_log_error`).
-
-    Raises
-    ------
-    ModelError
-        If a probability or an exit rate is too small for a double to hold accurately (below 1e-270).
+    It has no subtraction, so every entry is positive and accurate *relative to itself*. A ModelError if a probability
+    or an exit rate is below 1e-270.
     """
     a = transition_matrix.astype(np.float64, copy=True)
     k = a.shape[0]
@@ -253,7 +237,7 @@ def moved_on(values: Any) -> Any:
     return np.roll(values, 1, axis=0)
 
 
-def least_cycle(which: NDArray[np.intp]) -> NDArray[np.intp]:
+def least_cycle(which: Indices) -> Indices:
     """Return the shortest cycle that a cycle of numbers repeats."""
     n = len(which)
     for length in range(1, n + 1):
@@ -284,22 +268,15 @@ def period_mixes(matrices: Matrix, support: Mask) -> bool:
 
 
 def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, Mask, float]:
-    r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms.
+    r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms; (N, k).
 
-    ``within`` are the states at phase 0 that the chain cannot leave, by default all; both results are of shape (N, k).
-
-    Every entry of the product of N matrices has a relative error of at most :math:`N \gamma_k`. By the matrix-tree
-    theorem a stationary probability is a ratio of sums of products of k − 1 entries off the diagonal, so its logarithm
-    is off by at most 2(k − 1) times that, plus what state reduction adds.
-
-    Raises
-    ------
-    ModelError
-        If there are several periodic laws, or a probability is too small to compute accurately.
+    ``within`` are the states at phase 0 that the chain cannot leave, by default all. By the matrix-tree theorem a
+    stationary probability is a ratio of sums of products of k − 1 entries of the product of N matrices, each good to
+    :math:`N \gamma_k`. A ModelError if there are several laws, or a probability is too small to compute accurately.
     """
     phases, k = len(matrices), int(matrices.shape[-1])
     product, possible = one_period(matrices)
-    states: NDArray[np.intp] = np.arange(k) if within is None else np.flatnonzero(within)
+    states: Indices = np.arange(k) if within is None else np.flatnonzero(within)
     classes = closed_classes(possible[np.ix_(states, states)])
     if len(classes) > 1:
         raise ModelError(
@@ -321,7 +298,7 @@ def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, 
     return law, support, stationary_log_error(k) + 2 * k * rounding + rounding
 
 
-def _few(states: NDArray[np.intp]) -> str:
+def _few(states: Indices) -> str:
     return "{" + ", ".join(str(int(x)) for x in states[:4]) + (", …}" if states.size > 4 else "}")
 
 
@@ -351,21 +328,9 @@ def places_of(start: Mask, possible: Mask, steps: int) -> Places:
 
 # -- Large linear systems that are given by what their matrix does ---------------------------------------------------
 
-Vector = NDArray[np.float64]
-
 
 def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:
-    """Solve A x = b nearly, from products with A alone (Saad and Schultz, 1986).
-
-    ``tolerance`` is the residual that is left, as a share of b, in the Euclidean norm. After ``most`` products what is
-    found by then is returned.
-
-    Examples
-    --------
-    >>> matrix = np.array([[2.0, 1.0], [0.0, 4.0]])
-    >>> solve(lambda x: matrix @ x, np.array([4.0, 8.0]), tolerance=1e-9, most=9).round(6).tolist()
-    [1.0, 2.0]
-    """
+    """Solve A x = b nearly (GMRES), to a residual that is a share of b, or with ``most`` products with A."""
     size = float(np.linalg.norm(right))
     if not 0 < size < np.inf:
         return right.copy()
@@ -402,3 +367,42 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
         return right.copy()
     shares = np.linalg.solve(triangle[:solved, :solved], goal[:solved])
     return np.asarray(shares @ basis[:solved])
+
+
+# -- Counts completed to transition matrices --------------------------------------------------------------------------
+
+
+def spread(counts: NDArray[np.number]) -> Matrix:
+    """Return the laws q by which rows of counts are completed, one for each state; no entry is 0.
+
+    A row of which few transitions were seen stays as often as all rows together do, and leaves for the states as all
+    others enter them. One count for each *cell* would stay with probability 1/k: then a row of few transitions forgets
+    where it was, and the noise is too small.
+
+    Examples
+    --------
+    >>> spread(np.array([[6, 1, 0], [1, 0, 0], [0, 0, 0]])).round(3).tolist()
+    [[0.722, 0.222, 0.056], [0.222, 0.722, 0.056], [0.139, 0.139, 0.722]]
+    """
+    k = counts.shape[0]
+    if k == 1:
+        return np.ones((1, 1))
+    entered = counts.sum(axis=0) - counts.diagonal()
+    stay = (counts.trace() + 0.5) / (counts.sum() + 1)
+    law = np.tile((entered + 1 / k) / (entered.sum() + 1), (k, 1))
+    np.fill_diagonal(law, 0)
+    law *= (1 - stay) / law.sum(axis=1, keepdims=True)
+    np.fill_diagonal(law, stay)
+    return law
+
+
+def completed(counts: NDArray[np.number], weight: float, towards: Matrix) -> Matrix:
+    """Return rows of counts as laws, so many transitions of other laws added to each; rows of nothing stay 0."""
+    added = counts + weight * towards
+    totals = added.sum(axis=-1, keepdims=True)
+    return np.divide(added, totals, out=np.zeros_like(added), where=totals > 0)
+
+
+def smoothed(counts: NDArray[np.number], weight: float) -> Matrix:
+    """Return the transition matrix of counts, so many transitions of the laws of :func:`spread` added to every row."""
+    return completed(counts, weight, spread(counts))

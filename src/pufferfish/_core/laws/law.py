@@ -1,11 +1,8 @@
 r"""The law of an integer statistic, with masses that are known to a relative error.
 
-For laws μ, ν of an integer statistic the loss of Lap(b) is the largest log ratio, either way, of
-:math:`(\mu * k)(w) = \sum_n \mu(n)\, e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a
-Möbius function of e^{2w/b}, hence monotone, and beyond the outermost atoms it is constant: whole numbers w between them
-suffice, for real noise as for the discrete noise of a release. Both sums over n ≤ w and n > w are geometric recursions,
-so the loss at all w costs as much as reading the laws. It never increases with b, since Lap(b') with b' > b is Lap(b)
-and more independent noise.
+For laws μ, ν the loss of Lap(b) is the largest log ratio, either way, of :math:`(\mu * k)(w) = \sum_n \mu(n)\,
+e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a Möbius function of e^{2w/b}, hence
+monotone, and beyond the outermost atoms it is constant: whole numbers w between them suffice.
 """
 
 import math
@@ -16,9 +13,9 @@ from functools import cached_property
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.frozen import read_only
+from pufferfish._core import Array, Whole
 from pufferfish._core.numbers.rounding import UNIT, or_infinite
 from pufferfish._core.numbers.wide import LOG_STEP, Wide
 
@@ -69,7 +66,7 @@ class Law:
         return self.start + self.size - 1
 
     @property
-    def points(self) -> NDArray[np.int64]:
+    def points(self) -> Whole:
         """The numbers as vectors; shape (n, 1)."""
         return np.arange(self.start, self.start + self.size)[:, None]
 
@@ -85,12 +82,12 @@ class Law:
         return replace(self, log_error=self.log_error + log_error) if log_error else self
 
     @cached_property
-    def log_below(self) -> NDArray[np.float64]:
+    def log_below(self) -> Array:
         """Log P(F ≤ n) for n = start …; shape (n,)."""
         return read_only(np.maximum.accumulate(self.masses.accumulated().log()))
 
     @cached_property
-    def log_above(self) -> NDArray[np.float64]:
+    def log_above(self) -> Array:
         """Log P(F ≥ n) for n = start …; shape (n,)."""
         return read_only(np.maximum.accumulate(self.masses.accumulated(from_above=True).log()[::-1])[::-1])
 
@@ -104,7 +101,7 @@ class Law:
 class VectorLaw:
     """A law on different vectors of whole numbers, (n, m), with positive masses within a factor e^{±log_error}."""
 
-    points: NDArray[np.int64]
+    points: Whole
     masses: Wide
     log_error: float
 
@@ -139,15 +136,7 @@ _FARTHEST = 1e12  # logarithms of what noise could make of a law's farthest mass
 
 
 def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
-    """Return the loss of Laplace noise for a pair of laws, in nats, rounded up.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> point, other = (Law.exact(n, [Fraction(1)]) for n in (0, 3))
-    >>> round(laplace_loss(point, other, 3.0), 9)
-    1.0
-    """
+    """Return the loss of Laplace noise for a pair of laws, in nats, rounded up."""
     low, high = min(mu.start, nu.start), max(mu.end, nu.end)
     (first, first_error), (second, second_error) = (smoothed([law], low, high, scale) for law in (mu, nu))
     if not (first_error < math.inf and second_error < math.inf):
@@ -155,11 +144,8 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
     return or_infinite(float(np.max(np.abs(first - second))) + first_error + second_error)
 
 
-def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[NDArray[np.float64], float]:
-    """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each of some laws, and a bound of its error.
-
-    Of None it is −∞; the error is infinite where wide numbers do not reach.
-    """
+def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[Array, float]:
+    """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each law (−∞ for None), and a bound of its error."""
     # what is computed for a ratio e^{−1/b} that is rounded holds for a scale next to b: take one below it
     b = scale * (1 - 8 * UNIT * (1 + 1 / scale + scale))
     size = high - low + 1

@@ -1,21 +1,19 @@
 r"""Bounds on moments of sums along chains, from which tails follow without any normal approximation.
 
-Let S be the sum of f over n observed records of C chains. For every real s
+Let S be the sum of f over n observed records of C chains. For every real s, whatever the gaps between records,
 
 .. math:: \log E\,e^{sS} \le C \log E_\pi g + (n - C) \log \sup_{d \ge 1} \|\sqrt g\,P^d \sqrt g\|_\pi,
    \qquad g = e^{sf},
 
-wherever the records are, and whatever gaps are between them; the norm is that of L²(π). Of steps the same holds with
-‖P ∘ e^{sF}‖ for each. A start whose law has a density of at most e^c towards the stationary law adds c for each chain.
-Where every chain has all of its N records the moments themselves are computed. Proofs: ``docs/proofs/released.md``.
+with the norm of L²(π); of steps the same holds with ‖P ∘ e^{sF}‖ for each. A first law whose density towards the
+stationary one is at most e^c adds c for each chain. Proofs: ``docs/proofs/released.md``.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pufferfish._core import Array, Indices
 
 _MOST_NUMBERS = 20_000_000  # numbers of all matrices together above which moments are bounded, and not computed
 _FAR = 64  # steps apart up to which what two records tell of each other is looked at by itself
@@ -27,14 +25,13 @@ _INSIDE = 1 - 1e-9  # moments of noise exist for factors below 1/scale
 class Walk:
     """A chain with the same law at all times, or that of a cycle, on states or on what they are seen of.
 
-    ``kernels`` (c, n, n) are the matrices of successive steps, until they repeat; a chain may begin with any of them.
-    ``laws`` (c, n) are the law before each of these steps, which the matrix before it leads to. ``seen`` (n,) is the
-    state that each is seen as, ``start`` the logarithm of the largest density of the first law towards these.
+    ``kernels`` (c, n, n) are the matrices of successive steps, ``laws`` (c, n) the law before each. ``seen`` (n,) is
+    the state that each is seen as, ``start`` the logarithm of the largest density of the first law towards these.
     """
 
     kernels: Array
     laws: Array
-    seen: NDArray[np.intp]
+    seen: Indices
     start: float
 
     def of_records(self, f: Array, s: Array) -> tuple[Array, Array]:
@@ -56,10 +53,7 @@ class Walk:
         return np.log(np.max(norms, axis=0) * _RAISED)
 
     def whole(self, records: int, values: Array, s: Array) -> Array | None:
-        """Return log E e^{sS} of one chain of so many records; None where that is much work.
-
-        Values are of states, shape (k,), or of steps, shape (k, k).
-        """
+        """Return log E e^{sS} of one chain, values of states (k,) or of steps (k, k); None where that is much work."""
         cycle, size, _ = self.kernels.shape
         if cycle * size**2 * len(s) > _MOST_NUMBERS:
             return None

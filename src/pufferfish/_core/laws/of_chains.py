@@ -1,23 +1,16 @@
-r"""Laws of an additive statistic of a Markov chain, given the state of one record.
+r"""Laws of an additive statistic of a Markov chain, given the state of one record (docs/proofs/laws.md).
 
-For F = Σ_t f(X_t) with whole f, let α_i(a, s) be the probability of X_i = a and of a sum s over the records up to i,
-and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are one sweep over (state, sum), and
+For F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t) with whole f and g, let α_i(a, s) be the probability of X_i = a and of a sum s
+up to record i, and β_i(a, s) that of a sum s after it, given X_i = a. Both are one sweep over (state, sum), and
 
 .. math:: P(X_i = a, F = n) = \sum_s \alpha_i(a, s)\,\beta_i(a, n - s).
 
-Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
-of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
-min(i, T − i)·S·k. What other, independent records add is convolved in once, where the first law is asked for: until
-then a sweep has the sums of this chain alone.
+Only sums of non-negative products occur, on numbers with a wide exponent. A sweep costs T·S·k² (S the number of values
+of F), the convolution at node i about min(i, T − i)·S·k. What other, independent records add is convolved in late.
 
-A statistic may count steps too, F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t): then a step of a sweep adds up a step with each
-part P∘[g = d] of the matrix, shifted by d.
-
-**Most nodes need no law of their own**: those m or more steps from both ends are covered by the first of them, with an
-error that is computed and falls geometrically with m. **Every initial law at once**: the worst mixture has at most two
-first states, and a closed form; a bound a little above it is put into its inequalities again, with rounding against it.
-
-Proofs: ``docs/proofs/laws.md``.
+Nodes m or more steps from both ends are covered by the first of them, with an error that is computed and falls
+geometrically with m. Of **every initial law at once** the worst mixture has at most two first states, and a closed
+form; a bound a little above it is put into its inequalities again, with rounding against it.
 """
 
 import math
@@ -26,9 +19,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
+from pufferfish._core import Array, Mask, Whole
 from pufferfish._core.laws.law import Law, log_rounding, smoothed
 from pufferfish._core.laws.transport import Shift, shift
 from pufferfish._core.numbers.rounding import UNIT, least_whole, or_infinite
@@ -37,7 +30,6 @@ from pufferfish.errors import NotApplicableError
 
 # -- Laws under every initial law at once ----------------------------------------------------------------------------
 
-Logs = NDArray[np.float64]
 
 _INFLATE = (1e-11, 1e-9, 1e-7, 1e-5)
 _ROUND = 64 * UNIT
@@ -70,10 +62,7 @@ def mixture_loss(mu: LawFamily, nu: LawFamily, scale: float) -> float:
 
 
 def mixture_shift(mu: LawFamily, nu: LawFamily) -> Shift:
-    """Bound the ∞-Wasserstein distance of the laws given two secrets under any initial law.
-
-    Where cumulative masses are equal under some initial law, rounding cannot tell, and the next whole number is taken.
-    """
+    """Bound W∞ of the laws given two secrets under any initial law; if rounding cannot tell, one more."""
     pairs = [(m, n) for m in mu.laws for n in nu.laws if m is not None and n is not None]
     single = [(m, n) for m, n in zip(mu.laws, nu.laws, strict=True) if m is not None and n is not None]
     # any two first states at once are no less than any mixture; one first state is a mixture
@@ -113,7 +102,7 @@ def _range(mu: LawFamily, nu: LawFamily) -> tuple[int, int]:
     return min(law.start for law in laws), max(law.end for law in laws)
 
 
-def _weights(family: LawFamily) -> Logs:
+def _weights(family: LawFamily) -> Array:
     """Return log P(secret | first state), −∞ where it is ruled out; shape (k, 1)."""
     return np.array([[-np.inf if law is None else law.log_weight] for law in family.laws])
 
@@ -124,11 +113,8 @@ def _weight_error(mu: LawFamily, nu: LawFamily) -> float:
     return 4 * max(law.log_error + 16 * UNIT * (1 + abs(law.log_weight)) for law in laws)
 
 
-def _worst_ratio(alpha: Logs, beta: Logs, gamma: Logs, delta: Logs) -> Logs:
-    """Bound log (α·q)(β·q)/((γ·q)(δ·q)) over all q ≥ 0 from above; all given as logs, shape (k, n) or (k, 1).
-
-    0/0 is skipped, as secrets of probability 0 are; a positive number over 0 is ∞.
-    """
+def _worst_ratio(alpha: Array, beta: Array, gamma: Array, delta: Array) -> Array:
+    """Bound log (α·q)(β·q)/((γ·q)(δ·q)) over all q ≥ 0 from above, of logs (k, n) or (k, 1); 0/0 is skipped."""
     n = max(a.shape[1] for a in (alpha, beta, gamma, delta))
     alpha, beta, gamma, delta = (np.broadcast_to(a, (len(a), n)) for a in (alpha, beta, gamma, delta))
     worst = np.full(n, -np.inf)
@@ -143,12 +129,12 @@ def _worst_ratio(alpha: Logs, beta: Logs, gamma: Logs, delta: Logs) -> Logs:
     return worst
 
 
-def _ratio(n: Logs, d: Logs) -> Logs:
+def _ratio(n: Array, d: Array) -> Array:
     with np.errstate(invalid="ignore"):
         return np.where(n == -np.inf, -np.inf, n - d)
 
 
-def _quadratic(n0: Logs, n1: Logs, n2: Logs, d0: Logs, d1: Logs, d2: Logs) -> Logs:
+def _quadratic(n0: Array, n1: Array, n2: Array, d0: Array, d1: Array, d2: Array) -> Array:
     """Bound log sup over t > 0 of (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), coefficients given as logs."""
     ends = np.maximum(_ratio(n0, d0), _ratio(n2, d2))
     # without d₀ or d₂ it is a ratio of two sums of two terms: at most the larger of the ratios of terms
@@ -191,10 +177,7 @@ _REPORTED = 64  # steps between reports of progress
 
 @dataclass(frozen=True, slots=True)
 class NodeLaws:
-    """Laws of the statistic given each state of a record ``node``, and up to ``last`` within their error.
-
-    None stands for a state that the record cannot have.
-    """
+    """Laws of the statistic given each state of records ``node`` to ``last``; None for one that they cannot have."""
 
     node: int
     last: int
@@ -202,35 +185,24 @@ class NodeLaws:
 
 
 class AdditiveChain:
-    """A Markov chain with a whole-number value for every state.
+    """A Markov chain of ``steps`` records T with a whole-number value for every state.
 
-    Parameters
-    ----------
-    initial, transition : (k,) Wide and (k, k) ndarray
-        Law of the first record, to a relative ``log_error``, and the transition matrix; exact zeros are impossible.
-    values : (k,) or (T, k) ndarray of int
-        What a record in each state adds to the statistic, the same for all records or for each.
-    steps : int
-        Number T of records.
-    period : int
-        Period of the chain, where it has one.
-    others : Law, optional
-        Law of what other records add, independent of the chain.
-    moves : (k, k) ndarray of int, optional
-        What a step from state x to y adds to the statistic, 0 or more; nothing by default.
+    ``initial`` is the law of the first record, to a relative ``log_error``; exact zeros are impossible. ``values``,
+    (k,) or (T, k), are what a record in each state adds to the statistic, ``moves``, (k, k), what a step adds, 0 or
+    more, and ``others`` is the law of what independent records add. ``period`` is that of the chain.
     """
 
     def __init__(
         self,
         initial: Wide,
-        transition: NDArray[np.float64],
-        values: NDArray[np.int64],
+        transition: Array,
+        values: Whole,
         steps: int,
         *,
         log_error: float = 0.0,
         period: int = 1,
         others: Law | None = None,
-        moves: NDArray[np.int64] | None = None,
+        moves: Whole | None = None,
     ) -> None:
         self.steps: int = steps
         self.k: int = transition.shape[0]
@@ -254,7 +226,7 @@ class AdditiveChain:
         assert law is not None  # some sequence is possible
         return law
 
-    def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
+    def given(self, allowed: Sequence[Mask | None]) -> Law | None:
         """Return the law given which states each record may have (None: any); None if that is impossible."""
         masses = self._with_others(self._first())
         for t in range(self.steps):
@@ -377,14 +349,14 @@ class AdditiveChain:
 class _Parts:
     """A transition matrix as the sum of parts, in each of which every step adds the same."""
 
-    def __init__(self, transition: NDArray[np.float64], moves: NDArray[np.int64]) -> None:
+    def __init__(self, transition: Array, moves: Whole) -> None:
         amounts = np.unique(moves).tolist()
         parts = [np.where(moves == amount, transition, 0.0) for amount in amounts]
         self.most: int = amounts[-1]
         self.forward: list[tuple[int, Wide]] = [(d, Wide.of(p)) for d, p in zip(amounts, parts, strict=True)]
         self._back = [(d, Wide.of(p.T.copy())) for d, p in zip(amounts, parts, strict=True)]
 
-    def pushed(self, masses: Wide, adds: NDArray[np.int64]) -> Wide:
+    def pushed(self, masses: Wide, adds: Whole) -> Wide:
         """Return one step of a chain, where a record in state y adds ``adds[y]``, and a step what it adds."""
         return _sum(masses.pushed(p, adds + d) for d, p in self.forward)
 
@@ -397,7 +369,7 @@ class _Parts:
 class _Powers:
     """Powers of the matrix of polynomials P(x, y) z^{f(y) + g(x, y)}, as (k, k, S) wide numbers."""
 
-    def __init__(self, parts: _Parts, adds: NDArray[np.int64]) -> None:
+    def __init__(self, parts: _Parts, adds: Whole) -> None:
         self._parts, self._adds = parts, adds
         self._at = 0
         self._rows: list[Wide] = [Wide.of(row[:, None]) for row in np.eye(len(adds))]

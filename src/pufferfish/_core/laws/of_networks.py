@@ -1,24 +1,18 @@
 r"""Exact laws of additive integer queries on factorised distributions, by two sweeps over polynomials.
 
-Variables X_1 … X_n have the unnormalised law Π_t φ_t(X), a product of *tables* over few variables each (the conditional
-probability tables of a Bayesian network, say), and evidence allows some states of each variable. The query is
-F = Σ_j w_j(X_j) with integers w_j(x). Its law is the coefficient sequence of the generating function
+Variables X_1 … X_n have the unnormalised law Π_t φ_t(X), a product of *tables*. The law of F = Σ_j w_j(X_j) with
+integers w_j(x) is the coefficient sequence of the generating function
 
 .. math:: \sum_x \prod_t \varphi_t(x) \prod_j z^{w_j(x_j)},
 
-a sum of products like any other, in which every number is a polynomial in z: a *factor* is an array over its variables
-with one more axis for the partial sum, a product convolves that axis, and summing a variable out first shifts the
-entries of its state x by w(x). Factors are :class:`~pufferfish._core.numbers.wide.Wide` arrays: all numbers are
-non-negative and nothing is ever subtracted or divided, so that every mass, however far in the tail, comes with a
-relative error of at most (number of roundings on its way) · 2^-52, and exact zeros are exact zeros.
+a sum of products in which every number is a polynomial in z: a *factor* is an array over its variables with one more
+axis for the partial sum, a product convolves that axis, and summing a variable out first shifts the entries of its
+state x by w(x). Nothing is ever subtracted or divided, so every mass has a relative error of at most (number of
+roundings on its way) · 2^-52, and exact zeros are exact zeros.
 
-**Upwards.** The variables are eliminated in the order of :mod:`~pufferfish._core.networks.junction_tree`. The bucket of
-v takes the tables and messages that hold v and sums v out: a message over its separator S_v, to its parent. What the
-roots send is the law of F.
-
-**Downwards** follow the joint laws of (X_v, F) for *all* v: each bucket is handed what all that is outside of it says
-of S_v. Products of all messages but one are made by halving, O(d log d) products of the smallest size rather than d² of
-the largest for d messages, so that a star of n leaves costs O(n² log n) steps in all.
+**Upwards** the variables are eliminated in the order of :mod:`~pufferfish._core.networks.junction_tree`; what the roots
+send is the law of F. **Downwards** follow the joint laws of (X_v, F) for *all* v. Products of all messages but one are
+made by halving: a star of n leaves costs O(n² log n) steps in all.
 
 References: Koller, Friedman, *Probabilistic Graphical Models*, Chapters 9 and 10; Higham, *Accuracy and Stability of
 Numerical Algorithms*, Lemma 3.1.
@@ -30,16 +24,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pufferfish._core.networks.junction_tree import buckets_of
+from pufferfish._core import Mask, Whole
+from pufferfish._core.networks.junction_tree import Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError
 
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
-Weights = Sequence[NDArray[np.int64]]
-Allowed = Sequence[NDArray[np.bool_] | None]
+Weights = Sequence[Whole]
+Allowed = Sequence[Mask | None]
 
 MOST_ENTRIES = 50_000_000
 """Entries of the largest array that is ever made; more is refused before it is. All messages have twice as many."""
@@ -155,21 +148,9 @@ def additive_law(
 ) -> Factor:
     """Return the law of F = Σ w_j(X_j) together with the evidence, not divided by the probability of the evidence.
 
-    Parameters
-    ----------
-    tables : sequence of (variables, ndarray)
-        Non-negative tables, one axis per variable named, whose product is the law of the variables.
-    sizes : sequence of int
-        Number of states of each variable.
-    weights : sequence of ndarray of int, shapes (sizes[j],)
-        What each state of variable j adds to the query.
-    allowed : sequence of (ndarray of bool or None), optional
-        Evidence: states that each variable can have, None for all.
-
-    Raises
-    ------
-    ModelError
-        If an array on the way would have more than ``most_entries``; nothing has been computed then.
+    ``tables`` are non-negative, one axis per variable named, and their product is the law of the variables; variable j
+    has ``sizes[j]`` states, each of which adds ``weights[j]`` to the query, and ``allowed[j]`` are those that it can
+    have, None for all. A ModelError, before any work, if an array would have more than ``most_entries``.
 
     Examples
     --------
@@ -198,15 +179,7 @@ def all_node_laws(
 ) -> Iterator[tuple[int, Factor]]:
     """Yield (j, joint law of (X_j, F)) for every variable j, in the order in which they come about.
 
-    See :func:`additive_law` for the parameters and errors. A law has a row for every state, allowed or not.
-
-    Examples
-    --------
-    >>> first, second = ((0,), np.array([0.5, 0.5])), ((0, 1), np.array([[0.9, 0.1], [0.1, 0.9]]))
-    >>> laws = dict(all_node_laws([first, second], [2, 2], [np.array([0, 1])] * 2))
-    >>> np.exp(laws[1].masses.log()).round(3)
-    array([[0.45, 0.05, 0.  ],
-           [0.  , 0.05, 0.45]])
+    As in :func:`additive_law`; a law has a row for every state, allowed or not.
     """
     sweeps = _Sweeps(tables, sizes, weights, allowed)
     if sweeps.impossible:

@@ -1,14 +1,10 @@
 """Separation in directed graphs without cycles: which nodes can tell about a node once others are known.
 
 Sets of nodes are whole numbers, bit j for node j: unions, differences and tests cost little, and sets can be keys.
-
-A path is *active* given a set Q if every collider on it (both arrows point into it) is in Q or has a descendant in Q,
-and no other inner node is in Q. Nodes that no active path joins are independent given Q (d-separation). The *moral
-graph* of an *ancestral* set, one that holds all parents of its nodes, marries parents and drops directions: Q separates
-two nodes there, in the smallest such set that holds all of them, if and only if it d-separates them.
-
-References: Lauritzen, *Graphical Models*, Section 3.2.2; Koller, Friedman, *Probabilistic Graphical Models*,
-Algorithm 3.1.
+Nodes that no active path joins given Q are independent given Q; the same is separation by Q in the *moral graph* of an
+*ancestral* set, one that holds all parents of its nodes (Lauritzen, *Graphical Models*, Section 3.2.2; Koller,
+Friedman,
+*Probabilistic Graphical Models*, Algorithm 3.1).
 """
 
 from collections.abc import Iterator, Sequence
@@ -106,20 +102,14 @@ class Dag(ReadOnly):
                 rises, falls = self.parents[current], self.children[current]
             else:
                 current = down.pop()
-                collider = self._has_below(current, given)
-                rises = self.parents[current] if collider else 0
+                several = self.parents[current] & (self.parents[current] - 1)  # else it joins nothing
+                rises = self.parents[current] if several and self.below[current] & given else 0
                 falls = 0 if given >> current & 1 else self.children[current]
             rises, falls = rises & ~going_up, falls & ~going_down
             going_up, going_down = going_up | rises, going_down | falls
             up.extend(members(rises))
             down.extend(members(falls))
         return (going_up | going_down) & ~given
-
-    def _has_below(self, node: int, given: int) -> bool:
-        """Whether a node with several parents, or one of its descendants, is given."""
-        if not self.parents[node] & (self.parents[node] - 1):  # one parent: it joins nothing
-            return False
-        return bool(self.below[node] & given)
 
     def near(self, node: int, alive: int) -> int:
         """Return the neighbours of a node in the moral graph of an ancestral set."""

@@ -7,13 +7,9 @@ that opt_einsum finds before anything is computed: a contraction that would need
 
 .. math:: L_{x,x'} = \max_{y : P(X_S=y|X_i=x) > 0} \log \frac{P(X_S=y|X_i=x)}{P(X_S=y|X_i=x')}.
 
-**Rounding.** Contractions only add and multiply non-negative numbers, so every entry has a relative error of at most
-(roundings on its way) · 2^-52, unless something underflows; where that cannot be excluded, supports are computed from
-the tables' exact zeros, and an entry below :data:`~pufferfish._core.numbers.rounding.TINY` makes a ratio with it
-infinite.
-
-References: Koller, Friedman, *Probabilistic Graphical Models*, Chapter 9; Higham, *Accuracy and Stability of Numerical
-Algorithms*, Lemma 3.1.
+Contractions only add and multiply non-negative numbers, so every entry has a relative error of at most (roundings on
+its way) · 2^-52. Where something could underflow, supports are computed from the tables' exact zeros, and an entry
+below :data:`~pufferfish._core.numbers.rounding.TINY` makes a ratio with it infinite.
 """
 
 import math
@@ -21,19 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import counted
+from pufferfish._core import Mask, Matrix
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.networks.d_separation import Dag, members
+from pufferfish._core.networks.junction_tree import Table
 from pufferfish._core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
 
-Matrix = NDArray[np.float64]
-Table = tuple[tuple[int, ...], NDArray[np.float64]]
-
-MOST_ENTRIES = 1 << 24
-"""Entries of the largest array that a contraction may make: 128 megabytes."""
+MOST_ENTRIES = 1 << 24  # entries of the largest array that a contraction may make: 128 megabytes
 
 _MOST_WORK = 2e9  # multiplications that one contraction for a max-influence may take: some seconds
 _MOST_VALUES = 1 << 22
@@ -74,7 +68,7 @@ class Inference(ReadOnly):
     _tables: tuple[Table, ...]
     _sizes: tuple[int, ...]
     _ratios: dict[tuple[int, int], Matrix]
-    _marginals: dict[int, tuple[Matrix, NDArray[np.bool_], float]]
+    _marginals: dict[int, tuple[Matrix, Mask, float]]
 
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
         dag = Dag([axes[:-1] for axes, _ in tables])
@@ -82,15 +76,10 @@ class Inference(ReadOnly):
 
     def joint(self, nodes: Sequence[int]) -> Matrix:
         """Return P(X_nodes), one axis per node in the order given; a ModelError before any work if it is too large."""
-        law = self._plan(self._of(self.dag.ancestral(sum(1 << j for j in nodes))), tuple(nodes))
-        if law.largest > MOST_ENTRIES:
-            raise ModelError(
-                f"the joint law of these {len(nodes)} nodes takes an array of {law.largest:,} numbers "
-                f"({8 * law.largest / 1e9:.3g} GB), but at most {MOST_ENTRIES:,} are possible: ask for fewer nodes"
-            )
+        law = self._planned(self.dag.ancestral(sum(1 << j for j in nodes)), tuple(nodes), "ask for fewer nodes")
         return read_only(law.run([table for _, table in law.tables]))
 
-    def possible(self, node: int) -> NDArray[np.bool_]:
+    def possible(self, node: int) -> Mask:
         """Return which states a node can have, from the tables' exact zeros; shape (k,)."""
         return self._marginal(node)[1]
 
@@ -128,9 +117,7 @@ class Inference(ReadOnly):
         bounds[np.ix_(possible, possible)] = ratios
         return np.where(pairs, bounds, 0.0)
 
-    def _support(
-        self, law: _Contraction, values: Matrix, k: int, possible: NDArray[np.bool_]
-    ) -> NDArray[np.bool_] | None:
+    def _support(self, law: _Contraction, values: Matrix, k: int, possible: Mask) -> Mask | None:
         """Return which values are not 0, by the tables' exact zeros; None where that is not known."""
         least = sum(math.log(float(np.min(table[table > 0]))) for _, table in law.tables)
         if least > math.log(TINY):  # nothing can underflow
@@ -141,19 +128,13 @@ class Inference(ReadOnly):
         return law.run([(table > 0).astype(np.float64) for _, table in law.tables]).reshape(k, -1)[possible] > 0
 
     def _conditional(self, node: int, part: int) -> tuple[list[Table], float]:
-        """Return tables whose product is the law of a part given a node, up to a factor for each of its states.
-
-        And a bound on the relative error of their entries.
-        """
+        """Return tables whose product is the law of a part given a node, but for a factor per state; their error."""
         if self.dag.is_forest:
             return self._along(node, part)
         useful = sum(self.dag.components(node, part))  # they are disjoint
         alive = members(self.dag.ancestral(part | 1 << node))
         tables = [self._tables[j] for j in alive if any(useful >> v & 1 for v in self._tables[j][0])]
         return tables, 4 * UNIT * len(tables)
-
-    def _of(self, nodes: int) -> list[Table]:
-        return [self._tables[j] for j in members(nodes)]
 
     def _along(self, node: int, part: int) -> tuple[list[Table], float]:
         """Return the kernels of the steps that lead from a node of a forest to the nodes of a part."""
@@ -190,7 +171,7 @@ class Inference(ReadOnly):
         kernel = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
         return ((a, b), np.ascontiguousarray(kernel.T)), 2 * error + UNIT * (len(joint) + 12)
 
-    def _marginal(self, node: int) -> tuple[Matrix, NDArray[np.bool_], float]:
+    def _marginal(self, node: int) -> tuple[Matrix, Mask, float]:
         """Return a node's law, which of its states are possible, and a bound on the relative error."""
         way = [node]
         while way[-1] not in self._marginals:
@@ -206,14 +187,8 @@ class Inference(ReadOnly):
             self._marginals[child] = law @ table, read_only(reached), error + UNIT * (len(law) + 6)
         return self._marginals[node]
 
-    def _alone(self, node: int) -> tuple[Matrix, NDArray[np.bool_], float]:
-        above = self.dag.above[node]
-        law = self._plan(self._of(above), (node,))
-        if law.largest > MOST_ENTRIES:
-            raise ModelError(
-                f"the law of one node takes an array of {law.largest:,} numbers ({8 * law.largest / 1e9:.3g} GB), but "
-                f"at most {MOST_ENTRIES:,} are possible: the network is too dense for exact inference; use GroupDP"
-            )
+    def _alone(self, node: int) -> tuple[Matrix, Mask, float]:
+        law = self._planned(self.dag.above[node], (node,), "the network is too dense for exact inference; use GroupDP")
         values = law.run([table for _, table in law.tables])
         everything = np.ones(self._sizes[node], dtype=np.bool_)
         support = self._support(law, values[:, None], self._sizes[node], everything)
@@ -222,6 +197,16 @@ class Inference(ReadOnly):
                 "the network has too many nodes and too small numbers to tell which states are possible: use GroupDP"
             )
         return values, read_only(support[:, 0]), UNIT * (law.roundings + 8)
+
+    def _planned(self, ancestors: int, nodes: tuple[int, ...], remedy: str) -> _Contraction:
+        """Plan the joint law of some nodes from the tables of their ancestors, or refuse it."""
+        law = self._plan([self._tables[j] for j in members(ancestors)], nodes)
+        if law.largest > MOST_ENTRIES:
+            raise ModelError(
+                f"the joint law of {counted(len(nodes), 'node')} takes an array of {law.largest:,} numbers "
+                f"({8 * law.largest / 1e9:.3g} GB), but at most {MOST_ENTRIES:,} are possible: {remedy}"
+            )
+        return law
 
     def _plan(self, tables: Sequence[Table], scope: tuple[int, ...]) -> _Contraction:
         if len(tables) == 1 and tables[0][0] == scope:
@@ -239,7 +224,7 @@ class Inference(ReadOnly):
         return _Contraction(tuple(tables), scope, list(path), largest, float(info.opt_cost), roundings)
 
 
-def _row_ratios(values: Matrix, support: NDArray[np.bool_], error: float) -> Matrix:
+def _row_ratios(values: Matrix, support: Mask, error: float) -> Matrix:
     """Largest log ratios of rows that are laws up to a factor, each number good to a relative error; shape (n, n)."""
     high = np.where(support, np.maximum(values, TINY), 0.0)
     with np.errstate(divide="ignore"):

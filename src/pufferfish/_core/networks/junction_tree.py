@@ -1,16 +1,12 @@
 """Junction trees: the records of a Bayesian network in clusters, and the clusters in a tree.
 
-Marry the parents of every node and drop directions: the moral graph. Eliminate its nodes one after the other, joining
-the neighbours of each as it goes; a node v and its neighbours S_v at that moment are a **bucket**, whose parent is the
-bucket of the first node of S_v to be eliminated. Given what two neighbouring buckets share, the **separator**, the two
-sides of the edge between them are independent.
+Eliminate the nodes of the moral graph one after the other, joining the neighbours of each as it goes; a node v and its
+neighbours S_v at that moment are a **bucket**, whose parent is the bucket of the first node of S_v to be eliminated.
+Given what two neighbouring buckets share, the **separator**, the two sides of the edge between them are independent.
 
 The next node is the one whose elimination adds the fewest edges, an edge counted by the states that it joins (min-fill
-by weight). Among nodes that add none the one that comes last is taken, children before their parents: then what its
-bucket holds is its own table, which sums to 1 and need not be multiplied.
-
-:class:`ClusterTree` adds the separators themselves as clusters. A separator on which m buckets hang is a path of m
-copies: then no cluster that has many neighbours sums over all of them but one, and the number of sums grows like m.
+by weight); among nodes that add none the one that comes last, children before their parents: then what its bucket holds
+is its own table, which sums to 1 and need not be multiplied.
 
 References: Koller, Friedman, *Probabilistic Graphical Models*, Chapters 9 and 10; Lauritzen, *Graphical Models*.
 """
@@ -21,16 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pufferfish._core import Array
+
 Scope = tuple[int, ...]
+Table = tuple[Scope, Array]  # nodes, and a number for each of their configurations: one axis per node
 
 _MANY = 32  # neighbours from which on a node's price is not kept up to date
 
 
 class Bucket(NamedTuple):
-    """A node that is eliminated, with its neighbours at that moment.
+    """A node that is eliminated, with its neighbours at that moment, the ``separator``; scopes ascend.
 
-    ``scope`` is the node and its neighbours, ``separator`` the neighbours, which it shares with its parent; both
-    ascend. ``parent`` is the parent's place in the list of buckets, −1 where nothing is left of the component.
+    ``parent`` is the parent's place in the list of buckets, −1 where nothing is left of the component.
     """
 
     node: int
@@ -134,8 +132,7 @@ def _ranks(scopes: Sequence[Scope]) -> dict[int, int]:
 class ClusterTree:
     """Clusters in a forest: the largest buckets, and between them their separators.
 
-    For every cluster its nodes, ascending; its parent, which comes before it (−1 for a root); a bucket that holds its
-    nodes; and whether it is a separator.
+    For every cluster its nodes, its parent (−1 for a root), which comes first, a bucket that holds it, and its kind.
     """
 
     scopes: tuple[Scope, ...]

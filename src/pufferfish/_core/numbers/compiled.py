@@ -19,10 +19,7 @@ _TOGETHER = 10
 
 @cache
 def _machine_code(function: FunctionType, from_python: bool) -> Any:
-    """Return a function compiled: once in a process, whatever calls it, and all that it calls likewise.
-
-    What only other loops call needs nothing that turns objects of Python into numbers, which takes long to compile.
-    """
+    """Return a function compiled, once in a process, and all it calls; inner loops need no objects of Python."""
     import numba  # here: it takes long to load, and small problems do without
 
     jit: Any = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not from_python)
@@ -74,11 +71,7 @@ def version(functions: Iterable[FunctionType]) -> str:
 
 
 def renamed(loop: FunctionType, name: str) -> FunctionType:
-    """Return a loop under a name of its own for every version of what it calls, and with globals of its own.
-
-    Kept machine code goes by the name of the loop and the file it stands in: a change in another file would go
-    unnoticed.
-    """
+    """Return a loop under a name for every version of what it calls: machine code is kept by name and file."""
     copy = FunctionType(loop.__code__, dict(loop.__globals__), loop.__name__)
     copy.__qualname__ = f"{loop.__name__}_{name}"
     return copy

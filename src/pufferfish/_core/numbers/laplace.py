@@ -1,17 +1,14 @@
 r"""The discrete Laplace law, and sums of independent variables of different scales: tails and mean moduli.
 
-P(Z = z) ∝ exp(−|z|/b) on the integers. With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| =
-2p/(1−p²). Its log density changes by at most 1/b per step, as the continuous law's does, so every bound for Lap(b) on
-an integer query holds for it. The characteristic function of one Z is
+P(Z = z) ∝ exp(−|z|/b) on the integers. With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0. Every bound for
+Lap(b) on an integer query holds for it. The characteristic function of one Z is
 
-.. math:: \varphi(t) = \frac{1-p}{1+p}\left(\frac{p e^{it}}{1 - p e^{it}} + \frac{1}{1 - p e^{-it}}\right),
+.. math:: \varphi(t) = \frac{1-p}{1+p}\left(\frac{p e^{it}}{1 - p e^{it}} + \frac{1}{1 - p e^{-it}}\right).
 
-and that of S = Z_1 + … + Z_r the product, so one Fourier transform gives the law of S. Where scales are large, each Z
-is first rounded up to a multiple of a grid g (the same formula, with q = p^g in the place of p but for the first p): S
-is then at most the sum of these, so its upper tail is never understated, and S is symmetric. The mean is
+One Fourier transform of their product gives the law of a sum S; where scales are large, each Z is first rounded up to a
+multiple of a grid, so that the upper tail is never understated. The mean is
 
-.. math:: E|S| = \frac{1}{\pi} \int_0^\pi \frac{1 - \varphi(t)}{1 - \cos t}\, dt, \quad
-   \text{because } |n| = \frac{1}{\pi} \int_0^\pi \frac{1 - \cos nt}{1 - \cos t}\, dt.
+.. math:: E|S| = \frac{1}{\pi} \int_0^\pi \frac{1 - \varphi(t)}{1 - \cos t}\, dt.
 """
 
 import math
@@ -20,9 +17,9 @@ from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number
+from pufferfish._core import Array, Mask
 from pufferfish._core.numbers.rounding import least_whole
 from pufferfish.errors import ParameterError
 
@@ -118,10 +115,7 @@ _LEAST_SCALE, _LARGEST_SCALE = 1e-300, 1e14
 class LaplaceSum:
     """The sum of independent discrete Laplace variables of positive scales.
 
-    Raises
-    ------
-    ParameterError
-        If there are several scales, and one is so large that doubles no longer tell exp(-1/scale) from 1 well enough.
+    A ParameterError if there are several, and doubles no longer tell exp(-1/scale) of one from 1 well enough.
 
     Examples
     --------
@@ -157,7 +151,7 @@ class LaplaceSum:
         return min(1.0, by_law, self._chernoff(t))
 
     @cached_property
-    def _upper(self) -> tuple[int, NDArray[np.float64]]:
+    def _upper(self) -> tuple[int, Array]:
         """P(S' > n·grid) for n = 0, 1, …, S' the sum of the terms, each rounded up to the grid."""
         grid = max(1, math.ceil(self._largest / _FINEST))
         far = _SURE * self._largest + 10 * math.sqrt(2 * float(np.sum(self._scales**2))) + grid * self._scales.size
@@ -195,8 +189,7 @@ Sums = Sequence[tuple[float, ...]]
 def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool = False) -> list[int]:
     """Return for each output the error that it exceeds with probability at most alpha.
 
-    With ``joint``, alpha is the probability that any of them is exceeded: each then has an equal part of it. With
-    ``apart``, no noise is in two outputs, so that they are independent.
+    With ``joint``, alpha is that of any of them; with ``apart``, no noise is in two outputs.
     """
     share = check_alpha(alpha)
     if joint:
@@ -227,12 +220,12 @@ def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:
 
 
 @cache
-def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _nodes() -> tuple[Array, Array]:
     """Return nodes and weights of a quadrature on (−1, 1)."""
     return np.polynomial.legendre.leggauss(_NODES)
 
 
-def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArray[np.float64]:
+def mean_moduli(scales: Array, taken: Mask) -> Array:
     """Return E|S| of several sums of discrete Laplace variables of scales (m,); ``taken`` (n, m) says of which each is.
 
     Examples
@@ -250,5 +243,5 @@ def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArra
     logs = np.log1p(2 * spread[:, None] * half)  # φ = 1 / (1 + 2·E Z²·sin²(t/2))
     lost = -np.expm1(-(taken.astype(np.float64) @ logs))
     whole = lost @ (weights / (2 * half)) + taken @ spread * math.exp(low)
-    moduli: NDArray[np.float64] = whole / math.pi
+    moduli: Array = whole / math.pi
     return moduli

@@ -1,10 +1,8 @@
 r"""Rigorous rounding: how far a computed number can be from the true one.
 
-Everything a privacy bound needs from a Markov chain is a product of non-negative matrices, and such products
-are computed to *entrywise relative* accuracy: a sum of n non-negative products carries a relative error of at
-most :math:`\gamma_n = nu/(1-nu)`, in any order of summation, fused or not (Higham, *Accuracy and Stability of
-Numerical Algorithms*, Lemma 3.1). The only exceptions are numbers near the underflow threshold, so entries
-below :data:`TINY` are never used: they are computed again in logarithms.
+A sum of n non-negative products carries a relative error of at most :math:`\gamma_n = nu/(1-nu)`, in any order, fused
+or not (Higham, *Accuracy and Stability of Numerical Algorithms*, Lemma 3.1), but near the underflow threshold: entries
+below :data:`TINY` are never used, but computed again in logarithms.
 """
 
 import math
@@ -23,10 +21,7 @@ _FAR_OFF = 1e40
 
 
 class Bracket(NamedTuple):
-    """Two noises between which a level is crossed: at ``too_small`` it is exceeded, at ``enough`` it is kept.
-
-    0 and ``inf`` stand for none found.
-    """
+    """Noises between which a level is crossed: ``too_small`` exceeds it (0: none), ``enough`` keeps it (``inf``)."""
 
     too_small: float
     enough: float
@@ -91,11 +86,9 @@ def least_whole(fits: Callable[[int], bool], low: int, high: int) -> int:
 UNIT = 2.0**-52
 """Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
 
-TINY = 1e-270
-"""Below this, sums of products may have lost relative accuracy to underflow."""
+TINY = 1e-270  # below this, sums of products may have lost relative accuracy to underflow
 
-SMALLEST = 1e-290
-"""Masses below this are taken as this much where more is safer, and as 0 where less is."""
+SMALLEST = 1e-290  # masses below this are taken as this much where more is safer, and as 0 where less is
 
 
 def up(x: float, ulps: int = 4) -> float:

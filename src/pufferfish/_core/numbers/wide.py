@@ -1,10 +1,8 @@
-r"""Non-negative numbers with a wide exponent: what no double can hold, to the relative accuracy of doubles.
+"""Non-negative numbers with a wide exponent: what no double can hold, to the relative accuracy of doubles.
 
-The law of a count over 10,000 records has masses near e^{-5000}, and those masses decide (a distance between two laws
-is decided by their tails, a likelihood ratio by its worst output). A :class:`Wide` array holds each number as
-``value · 2^(600·level)`` with ``2^-300 ≤ value < 2^300``: sums, products and convolutions of such numbers have the
-relative error that they would have in doubles without limits, a few units in the last place for each addition (an
-addend that is 2^-600 times another is dropped, which is far below that). Exact zeros stay exact zeros.
+The law of a count over 10,000 records has masses near e^{-5000}, and those masses decide. A :class:`Wide` array holds
+each number as ``value · 2^(600·level)`` with ``2^-300 ≤ value < 2^300``: sums, products and convolutions have a
+relative error of a few units in the last place for each addition. Exact zeros stay exact zeros.
 """
 
 import math
@@ -12,19 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pufferfish._core import Array, Mask, Whole
 from pufferfish._core.numbers.compiled import Loop
-
-Values = NDArray[np.float64]
-Levels = NDArray[np.int64]
 
 _STEP = 600
 UP, DOWN = 2.0**_STEP, 2.0**-_STEP
 BIG, SMALL = 2.0 ** (_STEP // 2), 2.0 ** -(_STEP // 2)
 LEVEL_OF_ZERO = -(2**40)
-LOG_STEP = _STEP * math.log(2)
-"""Natural logarithm of what one level is worth."""
+LOG_STEP = _STEP * math.log(2)  # natural logarithm of what one level is worth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +35,8 @@ class Wide:
     array([-1381.55,    -2.08,     -inf])
     """
 
-    values: Values
-    levels: Levels
+    values: Array
+    levels: Whole
 
     @classmethod
     def of(cls, numbers: ArrayLike) -> "Wide":
@@ -84,7 +79,7 @@ class Wide:
         return self.values.size
 
     @property
-    def positive(self) -> NDArray[np.bool_]:
+    def positive(self) -> Mask:
         """Which entries are not 0."""
         return self.values > 0
 
@@ -95,7 +90,7 @@ class Wide:
         """Write numbers into the arrays, which must not be shared."""
         self.values[index], self.levels[index] = part.values, part.levels
 
-    def where(self, kept: NDArray[np.bool_]) -> "Wide":
+    def where(self, kept: Mask) -> "Wide":
         """Return the numbers where a mask is true, and zeros elsewhere."""
         return Wide(np.where(kept, self.values, 0.0), np.where(kept, self.levels, LEVEL_OF_ZERO))
 
@@ -115,10 +110,10 @@ class Wide:
         top = self.levels.max(axis=axis, keepdims=True)
         return Wide(self._at(top).sum(axis=axis), top.squeeze(axis))._normal()
 
-    def log(self) -> Values:
+    def log(self) -> Array:
         """Return natural logarithms, −∞ for 0."""
         with np.errstate(divide="ignore"):
-            logs: Values = np.log(self.values)
+            logs: Array = np.log(self.values)
         return logs + self.levels * LOG_STEP
 
     def whole(self) -> tuple[list[int], int]:
@@ -139,10 +134,7 @@ class Wide:
         return Wide(sums[::-1], sum_levels[::-1]) if from_above else Wide(sums, sum_levels)
 
     def smoothed(self, ratio: "Wide", first: int, size: int) -> "Wide":
-        """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this one-dimensional array is x(first), ….
-
-        ``ratio`` is one wide number of at most 1; no x lies outside of the w.
-        """
+        """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this array is x(first), …; ratio ≤ 1."""
         assert 0 <= first <= size - self.size
         sums, sum_levels = np.empty(size), np.empty(size, dtype=np.int64)
         _smooth(8 * size, self.values, self.levels, first, float(ratio.values), int(ratio.levels), sums, sum_levels)
@@ -158,14 +150,14 @@ class Wide:
         shape = (*self.shape[:-1], size)
         return Wide(out.values.reshape(shape), out.levels.reshape(shape))
 
-    def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
+    def pushed(self, p: "Wide", shifts: Whole) -> "Wide":
         """Return one step of a chain, ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``."""
         k = self.shape[0]
         out = Wide.zeros((k, self.shape[1] + int(shifts.max())))
         _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, out.values, out.levels)
         return out
 
-    def _at(self, levels: Levels) -> Values:
+    def _at(self, levels: Whole) -> Array:
         """Return the values at given levels, none of them below the number's own by more than rounding shows."""
         below = levels - self.levels
         return np.where(below == 0, self.values, np.where(below == 1, self.values * DOWN, 0.0))
@@ -240,11 +232,7 @@ def smooth(values: Any, levels: Any, first: int, ratio: float, ratio_level: int,
 
 
 def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: Any, out_levels: Any) -> None:
-    """Add the convolutions of the rows of two arrays to the rows of ``out``, which comes in as zeros.
-
-    Runs of entries on one level are convolved as plain doubles, in which nothing can overflow or underflow
-    (the innermost loop counts up to a shape, which is what lets the compiler use vector instructions).
-    """
+    """Add convolutions of rows to ``out``; runs of entries on one level as doubles, which cannot overflow."""
     many, more = short.shape[1], long.shape[1]
     buffer = np.empty(many + more)
     for row in range(short.shape[0]):
@@ -283,11 +271,7 @@ def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: An
 
 
 def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any, out_levels: Any) -> None:
-    """Write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]`` into zeros: one step of a chain.
-
-    ``values`` are masses of (state, partial sum), ``p`` the transition matrix, and ``shifts`` what arriving in each
-    state adds to the sum.
-    """
+    """Write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]`` into zeros: one step of a chain."""
     k = values.shape[0]
     ordinary = True
     for x in range(k):

@@ -1,26 +1,22 @@
-r"""What the past tells about a record under *every* initial law (proofs: docs/proofs/propagation.md).
+r"""What the past tells about a record under *every* initial law (docs/proofs/propagation.md).
 
 **A contraction.** If u(y) is what the past says given :math:`X_{i-1} = y`, with :math:`u(y) \le e^{B(y,y')} u(y')`,
 then whatever the law of record i − 1 the log ratio of the past given x to the past given x' is at most the largest,
 over y and y', of
 
 .. math:: 2 \log \frac{1 + \sqrt{rs}}{\sqrt r + \sqrt s}, \qquad
-          r = \frac{P(y,x) P(y',x')}{P(y,x') P(y',x)}, \quad s = e^{B(y,y')}.
+          r = \frac{P(y,x) P(y',x')}{P(y,x') P(y',x)}, \quad s = e^{B(y,y')},
 
-Where the matrix of a step is only known to lie between two bounds the value grows with r, as s ≥ 1: it is worst with
-P(y,x) and P(y',x') at their upper bounds and P(y,x') and P(y',x) at their lower ones.
+which grows with r: between two bounds on the matrix it is worst with the upper ones above and the lower ones below.
 
-**Laws that the steps lead to.** Let the first of n + 1 records have any law ν. W = Pⁿ leads from its state m to the
-last one's state y, and C = WP one step further. With u(y) what these records tell of the last one, the past tells the
-next record's x from x' by at most λ if no coefficient of :math:`\nu_m \nu_{m'}` is above 0 in
+**Laws that the steps lead to.** Let the first of n + 1 records have any law, W = Pⁿ lead from its state m to the last
+one's, and C = WP one step further. The past tells the next record's x from x' by at most λ if for all m ≤ m'
 
 .. math:: A_m(x) C_{m'}(x') + A_{m'}(x) C_m(x') \le \lambda \, [A_m(x') C_{m'}(x) + A_{m'}(x') C_m(x)]
-          \quad \text{for all } m \le m', \qquad A_m(x) = \sum_y W(m,y) P(y,x) u(y).
+          \qquad A_m(x) = \sum_y W(m,y) P(y,x) u(y).
 
-Both sides are linear in u: for each pair m, m' this is Φ of two laws, certified by the flows of
-:mod:`pufferfish._core.phi.phi`. Nothing changes if more steps lead to the last record, for rows of more steps are
-mixtures of rows of W. **Cuts**: the same conditions for neighbours in a row of laws that leads from m to m' come the
-nearer to the worst ν the more cuts there are.
+Both sides are linear in u, so this is Φ of two laws, certified by flows. What holds after n steps holds later on too.
+**Cuts**: the same conditions for neighbours in a row of laws from m to m' come the nearer to the worst law.
 """
 
 from collections.abc import Callable
@@ -29,29 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix
 from pufferfish._core.numbers.rounding import SMALLEST, TINY, UNIT
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.phi import Kernel, Slopes, slopes_of, stars_of
 
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
-
 _DOUBLINGS = 14
 _AT_ONCE = 50_000  # ratios that are computed at once: so many numbers stay in a processor's fast memory
-# Beyond this many nats, or with probabilities too small to multiply, the contraction is left out.
-_LARGEST = 600.0
+_LARGEST = 600.0  # beyond this many nats, or with probabilities too small to multiply, the contraction is left out
 
 
 class AnyPrior:
     """The past of a record, or of one at each phase of a cycle, under every law of the record before.
 
-    Parameters
-    ----------
-    matrices : (..., k, k) ndarray
-        P, rows = from, or P_φ of the step from phase φ to phase φ + 1; or their upper bounds.
-    lower : (..., k, k) ndarray, optional
-        Their lower bounds, where each may be any matrix between the bounds.
+    ``matrices``, (..., k, k), are P, rows = from, or P_φ of the step from phase φ; or the upper bounds of matrices
+    whose lower bounds are ``lower``.
     """
 
     def __init__(self, matrices: Matrix, lower: Matrix | None = None) -> None:
@@ -65,14 +53,8 @@ class AnyPrior:
     def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
         """Return the log ratios of the past of a record at each phase, rounded up; +∞ where a state cannot follow.
 
-        Parameters
-        ----------
-        b : (..., k, k) ndarray
-            Log ratios B of what a record at each phase and its past tell, finite on states it can have.
-        before : (..., k) ndarray of bool, optional
-            States that a record at each phase can have; by default all.
-        asked : (...) ndarray of bool, optional
-            Phases that are asked for; the others get +∞.
+        ``b`` are log ratios of what a record at each phase and its past tell, finite on its states ``before``, by
+        default all; phases that are not ``asked`` for get +∞.
         """
         phases, k = self._most.shape[:2]
         b = np.broadcast_to(b, self._shape).reshape(self._most.shape)
@@ -94,7 +76,7 @@ class AnyPrior:
             each[after, np.arange(k), np.arange(k)] = 0.0
         return result.reshape(self._shape)
 
-    def _contract(self, some: Places, b: Matrix, states: Mask, result: Matrix) -> None:
+    def _contract(self, some: Indices, b: Matrix, states: Mask, result: Matrix) -> None:
         """Fill in what is told after some phases."""
         k, after = self._k, (some + 1) % len(self._most)
         among = np.flatnonzero(states.any(axis=0))
@@ -129,7 +111,7 @@ class AnyPrior:
             self._at[where] = some[:, None, None] * k * k + among[y] * k + among[y_]
 
     @property
-    def slopes(self) -> tuple[Matrix, Places]:
+    def slopes(self) -> tuple[Matrix, Indices]:
         """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
         return self._slope.reshape(self._shape), (self._at % self._k**2).reshape(self._shape)
 
@@ -161,10 +143,8 @@ def fits(phases: int, k: int) -> bool:
 class AfterStart:
     """The past's log ratios of a record, or of one at every phase of a cycle, some steps after the first record.
 
-    W, ``power``, leads from the state of the first record to that of the last one, by the phase of the last one; P
-    follows. Entries of W are good to a few units of rounding for each of its steps. Only laws of the first record count
-    that lead to the given states of the last one, shape (..., k). The search begins where that of ``like`` is, one of
-    fewer steps; ``loops`` tells the loops that do some work.
+    W, ``power``, leads from the first record's state to the last one's, by its phase; P follows. Only laws count that
+    lead to the given states (..., k) of the last one. The search begins where that of ``like`` is, one of fewer steps.
     """
 
     def __init__(
@@ -208,11 +188,7 @@ class AfterStart:
         self._loops = loops
 
     def __call__(self, b: Matrix) -> Matrix:
-        """Return the log ratios of the past of the record that follows, by the phase of the last one; rounded up.
-
-        From log ratios B of what the last record and its past tell, finite on its states; both of shape (..., k, k).
-        +∞ for pairs with a state that cannot follow, 0 on the diagonal.
-        """
+        """Return the log ratios of the past of the record that follows, by the last one's phase, from its own."""
         phases, k = self._states.shape
         b = b.reshape(phases, k, k)
         within = self._states[:, :, None] & self._states[:, None, :]
@@ -261,7 +237,7 @@ def _conditions(k: int, parts: int) -> int:
     return k * (k - 1) * (k + k * (k - 1) // 2 * (2 * parts - 1))
 
 
-def _laws_with_cuts(power: Matrix) -> tuple[Matrix, tuple[Places, Places]]:
+def _laws_with_cuts(power: Matrix) -> tuple[Matrix, tuple[Indices, Indices]]:
     """Return the rows of W and laws between any two of them, and which pairs of these are asked for."""
     phases, k = power.shape[:2]
     most = min(_ENOUGH_ROWS, _CUT_ROWS // phases)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 from pufferfish._core.phi.simplex import climb, stars
 
@@ -24,10 +25,7 @@ _EXPONENT = 700.0  # no double holds the exponential of more
 
 
 def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, proved: Any) -> None:
-    """Write what given flows prove about each pair: an upper bound on its log ratio, in nats, rounded up, not below 0.
-
-    Flows are any numbers whatever: what is no positive number counts as 0.
-    """
+    """Write what flows, any numbers whatever, prove about each pair: an upper bound on its log ratio, not below 0."""
     k, arcs = a.shape[0], tails.shape[1]
     into, out = np.empty(k), np.empty(k)
     rounding = (arcs + 8) * UNIT
@@ -60,18 +58,10 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
 
 
 def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa: C901 - one compiled loop, its phases named
-    """Write an upper bound on Φ_K(A), tight where the search found the optimum; exactly 0 where A is.
+    """Write an upper bound on Φ_K(A), (r, r), tight where the search found the optimum; exactly 0 where A is.
 
-    Parameters
-    ----------
-    rows : (r,) ndarray of bool
-        States x whose laws K(x, ·) are defined; ``upper`` is 0 for others.
-    upper, lower : (r, k) ndarray
-        Bounds on K(x, y).
-    a : (k, k) ndarray
-        Bounds A, closed by shortest paths; those of states that no law reaches are not read.
-    bounds : (r, r) ndarray, written
-        The bound; +∞ for pairs of states of which one is not defined, 0 on the diagonal.
+    ``upper`` and ``lower``, (r, k), bound K(x, y) for the states x of ``rows``, the others get +∞. A is closed by
+    shortest paths; its entries for states that no law reaches are not read.
     """
     r, k = upper.shape
     # 1. the largest bound between states that are reached: where it is 0, so is the answer
@@ -142,11 +132,7 @@ def search_each(
     upper: Any, lower: Any, a: Any, which: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, shares: Any,
     proved: Any,
 ) -> None:  # fmt: skip
-    """Search and prove Φ for those kernels ``which`` of a stack, each from the trees where it stood.
-
-    Kernels, bounds A, trees and what is proved have one more axis in front, for the kernels; the pairs are the same
-    ones.
-    """
+    """Search and prove Φ of the same pairs for kernels ``which`` of a stack, each from the trees where it stood."""
     follows = np.zeros(x.shape[0], dtype=np.bool_)
     for n in range(which.shape[0]):
         j = which[n]
@@ -157,11 +143,10 @@ def search_each(
 def pass_on(
     ends: Any, shares: Any, source: Any, order: Any, residual: Any, most: Any, enough: Any, change: Any
 ) -> bool:
-    """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on until they move no more.
+    """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on in ``order`` until they move no more.
 
-    Each entry of kernel j changes by ``shares`` of the entries ``ends``, flat indices, of its source's; shape (N, k²,
-    m). Kernels follow their sources in this ``order``, in ``most`` rounds at most, which end with changes of size
-    ``enough``. Returns whether they came to rest before the rounds were over.
+    Each entry of kernel j changes by ``shares`` of the entries ``ends``, flat, of its source's; (N, k², m). Returns
+    whether they came to rest, with changes of size ``enough``, in ``most`` rounds.
     """
     for j in range(residual.shape[0]):
         for e in range(residual.shape[1]):
@@ -185,11 +170,10 @@ def walk(
     p: Any, q: Any, reached: Any, x: Any, x_: Any, always: Any, follows: Any, tails: Any, heads: Any, flows: Any,
     shares: Any, loss: Any, enough: float, a: Any, messages: Any,
 ) -> int:  # fmt: skip
-    """Write Φ(A), then Φ(d + Φ(A)) and so on, until bounds hardly move; return how many there are, at least one.
+    """Write Φ(A), then Φ(d + Φ(A)) …, (m, k, k), until bounds hardly move; return how many there are, at least one.
 
-    The laws are p and q, some of which reach the states ``reached``; ``always`` is what holds of each pair whatever A
-    is, ``loss`` is d, and bounds that change by at most ``enough`` hardly move. In the end A are the bounds of the last
-    place. Messages, (m, k, k), are rounded up: +∞ for pairs that cannot occur, 0 on the diagonal.
+    ``reached`` are states of the laws p and q, ``always`` holds of each pair whatever A is, ``loss`` is d, and changes
+    of at most ``enough`` are hardly any. In the end A are the bounds of the last place.
     """
     k = a.shape[0]
     proved = np.empty(x.shape[0])
@@ -229,3 +213,128 @@ def walk(
         if alike and moved <= enough:
             return place + 1
     return messages.shape[0]
+
+
+# -- Factors that the checker of certificates allows by its own rule --------------------------------------------------
+
+# A factor c is enough for rows p and q where what p − c q has too much of can be moved, along the cheapest pairs first,
+# to where it has too little; a move from y to z costs R(y, z). The checker does the same in whole numbers
+# (docs/proofs/certificate.md). While the same moves are made, what is left over is linear in c and in each cost: from
+# the last move back to the first that gives both slopes, for Newton's method.
+
+_NOTHING = 1e-16  # what is left over by rounding alone
+_LARGEST = 1e12  # factors that are none
+# How near the least factor is found, as a share of it; and how many factors are tried for it.
+_NEAREST, _MOST_TRIALS = 1e-12, 200
+
+
+def _left_over(
+    p: Any, q: Any, factor: float, tails: Any, heads: Any, costs: Any, left: Any, made: Any, amounts: Any
+) -> tuple[float, int]:
+    """Return what is left of p − c q when all moves are made, and how many were; the last three arrays are written."""
+    sources, many = 0, 0
+    for y in range(p.shape[0]):
+        left[y] = p[y] - factor * q[y]
+        if left[y] > _NOTHING:
+            sources += 1
+    for move in range(tails.shape[0]):
+        if sources == 0:
+            return 0.0, many
+        y, z = tails[move], heads[move]
+        if left[y] > _NOTHING and left[z] < 0:
+            room = -left[z] / costs[move]
+            made[many] = move
+            if left[y] <= room:
+                amounts[many] = left[y]
+                left[z] += left[y] * costs[move]
+                left[y] = 0.0
+                sources -= 1
+            else:
+                amounts[many] = -room  # the room is used up, not what is moved
+                left[y] -= room
+                left[z] = 0.0
+                if left[y] <= _NOTHING:
+                    sources -= 1
+            many += 1
+    total = 0.0
+    for y in range(p.shape[0]):
+        if left[y] > _NOTHING:
+            total += left[y]
+    return total, many
+
+
+def _slopes(
+    q: Any, heads: Any, tails: Any, costs: Any, left: Any, made: Any, amounts: Any, many: int, worth: Any, slopes: Any
+) -> float:
+    """Write how fast what is left grows with the cost of each move made; return how fast it falls with the factor."""
+    for y in range(q.shape[0]):
+        worth[y] = 1.0 if left[y] > _NOTHING else 0.0
+    for n in range(many - 1, -1, -1):
+        move = made[n]
+        y, z = tails[move], heads[move]
+        if amounts[n] >= 0:
+            slopes[n] = worth[z] * amounts[n]
+            worth[y] = worth[z] * costs[move]
+        else:
+            slopes[n] = -worth[y] * amounts[n] / costs[move]
+            worth[z] = worth[y] / costs[move]
+    falls = 0.0
+    for y in range(q.shape[0]):
+        falls += worth[y] * q[y]
+    return falls
+
+
+def _find(rows: Any, x: Any, x_: Any, tails: Any, heads: Any, costs: Any, found: Any, moves: Any, slopes: Any) -> None:
+    """Write the least factor found for each pair of rows, and its slopes by costs; ``found`` holds guesses above 1."""
+    size = rows.shape[1]
+    left, worth, amounts = np.empty(size), np.empty(size), np.empty(size)
+    made = np.empty(size, dtype=np.int64)
+    for pair in range(x.shape[0]):
+        p, q = rows[x[pair]], rows[x_[pair]]
+        low, high, trial, guess, ahead = 0.0, np.inf, 1.0, found[pair], 1.0
+        for _ in range(_MOST_TRIALS):
+            total, many = _left_over(p, q, trial, tails, heads, costs, left, made, amounts)
+            if total > 0.0:  # too small; along its slope to where nothing would be left
+                low = trial
+                slopes[pair] = 0.0
+                falls = _slopes(q, heads, tails, costs, left, made, amounts, many, worth, slopes[pair])
+                moves[pair, :many] = made[:many]
+                ahead = 2.0 * low
+                if falls > 0.0:
+                    ahead = min(ahead, low * (1.0 + 0.1 * _NEAREST) + total / falls)
+                    slopes[pair] /= falls
+                before, trial = trial, ahead
+                if before == 1.0 and guess < high:
+                    trial = guess
+            else:
+                high = trial
+                # mostly the end of the slope is the least factor: just below it there is too little
+                trial = high * (1.0 - 0.9 * _NEAREST) if high == ahead else ahead
+            if high <= low * (1.0 + _NEAREST) or high <= 1.0 or low > _LARGEST:
+                break
+            if not low < trial < high:
+                trial = 0.5 * (low + high)
+        found[pair] = high
+
+
+_find_all = Loop(_find)
+
+
+def least_factors(rows: Any, pairs: Any, bound: Any, alive: Any, guess: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the least factors found of pairs of rows, for vectors v with v(y) ≤ bound(y, z) v(z); infinite for none.
+
+    Pairs are (m, 2) numbers of rows, ``alive`` are the states that have a part, and guesses are above 1. Besides the
+    factors, the tails, heads and slopes, (m, k) each: by which entries of R the factors grow, and how fast.
+    """
+    costs = bound[np.ix_(alive, alive)]
+    tail, head = np.nonzero(~np.eye(len(alive), dtype=np.bool_))
+    order = np.argsort(costs[tail, head], kind="stable")
+    tails, heads, found = alive[tail[order]], alive[head[order]], np.maximum(guess, 1 + 1e-9)
+    shape = len(pairs), rows.shape[1]
+    moves, slopes = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    if not len(tails):
+        tails, heads = (np.zeros(1, dtype=np.int64) for _ in range(2))
+    work = 10 * len(pairs) * len(tails)
+    x, x_ = (np.ascontiguousarray(column) for column in np.asarray(pairs).T)
+    _find_all(work, rows, x, x_, tails, heads, bound[tails, heads], found, moves, slopes)
+    return found, tails[moves], heads[moves], slopes

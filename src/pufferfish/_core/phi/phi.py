@@ -7,10 +7,8 @@ For a kernel K (rows: laws K(x,·) of the next state) and a matrix A of pairwise
 
 **Proof by flows.** For p = K(x,·), q = K(x',·) and *any* f(y,z) ≥ 0 let
 :math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and :math:`\mathrm{out}_y = \sum_z f(y,z)`. If
-:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, multiply by v_y, sum, and use
-:math:`v_z \le e^{A(z,y)} v_y`: p·v ≤ λ q·v on the whole cone, so Φ ≤ log λ. Neither optimality nor the triangle
-inequality nor convergence is needed: a search (:mod:`pufferfish._core.phi.simplex`) proposes f, and what is returned
-here is what f proves, rounded up.
+:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, then Φ ≤ log λ, whatever led to f: a search
+(:mod:`pufferfish._core.phi.simplex`) proposes it, and what is returned here is what f proves, rounded up.
 
 Entries of A that are +∞ are absent constraints; an entry for a state that cannot occur is never 0.
 """
@@ -23,8 +21,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Array, Indices, Mask, Matrix, Whole
 from pufferfish._core.chains import markov
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loops
@@ -33,13 +31,8 @@ from pufferfish._core.phi.certificate import SEARCHED, pass_on, prove, search_ea
 from pufferfish._core.phi.simplex import climb
 from pufferfish.errors import ModelError
 
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.int64]
-Which = NDArray[np.intp]
-
 # Derivatives of Φ: by which entries of A each entry changes, as flat indices, and how much; shape (..., k², m).
-Slopes = tuple[Places, Matrix]
+Slopes = tuple[Whole, Matrix]
 
 _INTERPRETED = 20_000  # work of a search (pairs times states squared) before loading the compiled one pays
 _LOOPS = Loops(climb, prove, walk, after=_INTERPRETED)
@@ -77,12 +70,12 @@ class Kernel:
 class _Trees:
     """Where the search stands for every pair: trees of tight constraints, and the multipliers of their arcs."""
 
-    x: Places
-    x_: Places
+    x: Whole
+    x_: Whole
     inside: Mask
     follows: Mask
-    tails: Places
-    heads: Places
+    tails: Whole
+    heads: Whole
     flows: Matrix
     shares: Matrix
 
@@ -92,11 +85,11 @@ class _Pairs:
     """What does not depend on A: the pairs of rows of a kernel, the states they reach, and ratios for every A."""
 
     kernel: Kernel
-    x: Places
-    x_: Places
+    x: Whole
+    x_: Whole
     inside: Mask
-    reached: tuple[NDArray[np.intp], ...]
-    always: NDArray[np.float64]
+    reached: tuple[Indices, ...]
+    always: Array
 
     @classmethod
     def of(cls, kernel: Kernel) -> "_Pairs":
@@ -116,10 +109,7 @@ class LogRatios:
         self._work = 0
 
     def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
-        """Return an upper bound on Φ_K(A), tight where the search found the optimum; shape (k, k).
-
-        +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
-        """
+        """Return an upper bound on Φ_K(A), (k, k): +∞ for pairs of which one cannot occur, 0 on the diagonal."""
         k, pairs = a.shape[0], self._pairs_of(kernel)
         x, x_ = pairs.x, pairs.x_
         bounds: Matrix = np.full((k, k), np.inf)
@@ -133,10 +123,7 @@ class LogRatios:
         return bounds
 
     def walk(self, kernel: Kernel, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
-        """Return Φ(A), then Φ(d + Φ(A)) and so on, at most so many of them; shape (n, k, k), n ≥ 1.
-
-        They end where a step changes bounds by at most ``enough``, or earlier: large steps are returned one by one.
-        """
+        """Return Φ(A), Φ(d + Φ(A)) …, at most so many, (n, k, k), until steps change by at most ``enough``."""
         pairs, k = self._pairs_of(kernel), a.shape[0]
         x, x_ = pairs.x, pairs.x_
         loops = _LOOPS.at(self._work + x.size * k**2)
@@ -150,11 +137,14 @@ class LogRatios:
         n = loops.walk(*laws, *trees, np.ascontiguousarray(loss), enough, np.array(a, order="C"), messages)
         return messages[:n].copy()
 
-    def of_pairs(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> NDArray[np.float64]:
+    def of_pairs(self, kernel: Kernel, a: Matrix, x: Whole, x_: Whole) -> Array:
         """Return what the flows found prove for the laws ``upper[x]``, ``lower[x_]``, A at most ``SEARCHED``; (n,)."""
         trees = self._trees_for(kernel, a, x, x_)
         arcs = trees.tails, trees.heads, trees.flows
-        search = self._search(x.size * a.shape[0] ** 2)
+        work = x.size * a.shape[0] ** 2
+        self._work += work
+        _LOOPS.count(work)
+        search = _LOOPS.at(self._work).climb
 
         def look(part: slice) -> None:
             trees.follows[part.start] = False
@@ -168,16 +158,13 @@ class LogRatios:
         trees.follows[:] = False
         return certify(kernel, a, x, x_, *arcs)
 
-    def slopes(self, which: NDArray[np.intp]) -> tuple[Places, Places, Matrix] | None:
+    def slopes(self, which: Indices) -> tuple[Whole, Whole, Matrix] | None:
         """Return the derivatives of chosen pairs at the last call: arcs (tails, heads) and slopes, shape (n, k − 1)."""
         trees = self._trees
         return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
 
     def solve(self, residual: Matrix) -> Matrix:
-        """Solve d = residual + Φ'd, with Φ' the derivative at the last call: the step of Newton's method.
-
-        Returns the residual itself where that has no finite solution.
-        """
+        """Solve d = residual + Φ'd with the derivative at the last call, or return the residual."""
         trees = self._trees
         if trees is None:
             return residual
@@ -188,7 +175,7 @@ class LogRatios:
             self._pairs = _Pairs.of(kernel)
         return self._pairs
 
-    def _trees_for(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> _Trees:
+    def _trees_for(self, kernel: Kernel, a: Matrix, x: Whole, x_: Whole) -> _Trees:
         pairs, known = self._pairs, self._trees
         same_pairs = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
         inside = pairs.inside if pairs is not None and same_pairs else _inside(kernel, x, x_)
@@ -198,22 +185,14 @@ class LogRatios:
         self._trees = known
         return known
 
-    def _search(self, work: int) -> Callable[..., None]:
-        self._work += work
-        _LOOPS.count(work)
-        return _LOOPS.at(self._work).climb
 
-
-def _inside(kernel: Kernel, x: Places, x_: Places) -> Mask:
+def _inside(kernel: Kernel, x: Whole, x_: Whole) -> Mask:
     """Return the states that either row of each pair reaches; shape (n, k)."""
     return (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
 
 
 def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
-    """Look at so many pairs or kernels, each of which is so much work, on several cores where that pays.
-
-    The parts are always the same ones, so that what is found is the same on every machine.
-    """
+    """Look at many pairs or kernels on several cores where that pays, in parts that are the same on every machine."""
     parts = _parts(many, work)
     if len(parts) == 1:
         look(parts[0])
@@ -240,7 +219,7 @@ def _parts(many: int, work: int) -> list[slice]:
     return [slice(first, min(first + size, many)) for first in range(0, many, size)]
 
 
-def slopes_of(k: int, x: Places, x_: Places, tails: Places, heads: Places, slopes: Matrix) -> Slopes:
+def slopes_of(k: int, x: Whole, x_: Whole, tails: Whole, heads: Whole, slopes: Matrix) -> Slopes:
     """Return derivatives by all pairs of k states, given those of the pairs x, x_ by arcs; shape (..., n, m) each."""
     shape = *tails.shape[:-2], k * k, tails.shape[-1]
     ends, shares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
@@ -248,12 +227,12 @@ def slopes_of(k: int, x: Places, x_: Places, tails: Places, heads: Places, slope
     return ends, shares
 
 
-def solve_slopes(residual: Matrix, x: Places, x_: Places, tails: Places, heads: Places, slopes: Matrix) -> Matrix:
+def solve_slopes(residual: Matrix, x: Whole, x_: Whole, tails: Whole, heads: Whole, slopes: Matrix) -> Matrix:
     """Solve δ = residual + Φ'δ nearly, for the derivatives of the pairs x, x_ by arcs; shape (n, m) each."""
     return solve_flat(residual, *slopes_of(len(residual), x, x_, tails, heads, slopes))
 
 
-def solve_flat(residual: Matrix, ends: Places, shares: Matrix) -> Matrix:
+def solve_flat(residual: Matrix, ends: Whole, shares: Matrix) -> Matrix:
     """Solve δ = residual + Φ'δ nearly, Φ' as :data:`Slopes`; return the residual where there is no solution."""
     k = residual.shape[0]
     if k * k <= DENSE:
@@ -269,7 +248,7 @@ def solve_flat(residual: Matrix, ends: Places, shares: Matrix) -> Matrix:
     ends, shares = ends[pair, arc], shares[pair, arc]
     firsts = np.flatnonzero(np.diff(pair, prepend=-1))
 
-    def missed(change: NDArray[np.float64]) -> NDArray[np.float64]:
+    def missed(change: Array) -> Array:
         left = change.copy()
         left[pair[firsts]] -= np.add.reduceat(shares * change[ends], firsts)
         return left
@@ -277,9 +256,7 @@ def solve_flat(residual: Matrix, ends: Places, shares: Matrix) -> Matrix:
     return markov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
 
 
-def certify(
-    kernel: Kernel, a: Matrix, x: Places, x_: Places, tails: Places, heads: Places, flows: Matrix
-) -> NDArray[np.float64]:
+def certify(kernel: Kernel, a: Matrix, x: Whole, x_: Whole, tails: Whole, heads: Whole, flows: Matrix) -> Array:
     """Return what flows on the arcs of each pair prove, see :func:`pufferfish._core.phi.certificate.prove`; (n,)."""
     proved = np.empty(x.size)
     with np.errstate(all="ignore"):
@@ -311,7 +288,7 @@ def without_flows(kernel: Kernel) -> Matrix:
     return np.maximum(most + 8 * UNIT * 700, 0.0)
 
 
-def stars_of(kernel: Kernel, a: Matrix, x: Places, x_: Places, inside: Mask) -> _Trees:
+def stars_of(kernel: Kernel, a: Matrix, x: Whole, x_: Whole, inside: Mask) -> _Trees:
     """Start from the best of the 2k vertices in which one state is below, or above, all others."""
     n, k = inside.shape
     bounds = np.where(np.isfinite(a), a, 0.0)
@@ -345,12 +322,12 @@ _ENOUGH = 1e-4  # changes end to be passed on when they are this small a share o
 class _Group:
     """Kernels of a stack that have their zeros in the same places, and where the search stands for each."""
 
-    which: Which
+    which: Indices
     pattern: bytes
     pairs: _Pairs
     always: Matrix
-    tails: Places
-    heads: Places
+    tails: Whole
+    heads: Whole
     flows: Matrix
     shares: Matrix
 
@@ -368,10 +345,7 @@ class StackedRatios:
         self._work = 0
 
     def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
-        """Return upper bounds on Φ of N kernels, (N, k, k): +∞ for pairs of states of which one cannot occur.
-
-        From closed bounds A at each phase, (N, k, k), or the same at all.
-        """
+        """Return upper bounds on Φ of N kernels, (N, k, k), from closed bounds A at each phase, or the same at all."""
         if self._kernel is not kernel:
             self._take(kernel)
         k = kernel.rows.shape[-1]
@@ -438,19 +412,16 @@ class StackedRatios:
 
 def solve_around(
     residual: Matrix,
-    ends: Places,
+    ends: Whole,
     shares: Matrix,
     beside: int,
     loops_for: Callable[[int], Any] = lambda work: _OF_STACKS.at(work),
 ) -> Matrix:
-    """Solve δ = residual + Φ'δ around a cycle whose phase j looks at phase j + ``beside`` = ±1.
-
-    Φ' are :data:`~pufferfish._core.phi.phi.Slopes` of shape (N, k², m); ``loops_for`` tells the loops for some work.
-    """
+    """Solve δ = residual + Φ'δ, Φ' as :data:`Slopes`, around a cycle: phase j looks at phase j + ``beside`` = ±1."""
     phases, unknowns = len(residual), shares.shape[1]
-    places: Which = np.arange(phases)
-    source: Which = np.roll(places, -beside)
-    order: Which = np.ascontiguousarray(places[::-beside])
+    places: Indices = np.arange(phases)
+    source: Indices = np.roll(places, -beside)
+    order: Indices = np.ascontiguousarray(places[::-beside])
     change = np.empty((phases, unknowns))
     direct = unknowns <= DENSE
     most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
@@ -461,7 +432,7 @@ def solve_around(
     return change.reshape(residual.shape)
 
 
-def _grouped(kernel: Kernel, which: Which, pattern: bytes, known: _Group | None) -> _Group:
+def _grouped(kernel: Kernel, which: Indices, pattern: bytes, known: _Group | None) -> _Group:
     if known is not None and known.pattern == pattern:
         pairs = known.pairs
     else:
@@ -475,7 +446,9 @@ def _grouped(kernel: Kernel, which: Which, pattern: bytes, known: _Group | None)
     return _Group(which, pattern, pairs, always, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
 
 
-def _solve_around(ends: Places, shares: Matrix, source: Which, order: Which, residual: Matrix, change: Matrix) -> None:
+def _solve_around(
+    ends: Whole, shares: Matrix, source: Indices, order: Indices, residual: Matrix, change: Matrix
+) -> None:
     """Do what :func:`pass_on` does, by one linear system: how the last kernel's change comes back to it."""
     last, unknowns = source[order[0]], residual.shape[1]
     back, added = np.eye(unknowns), np.zeros(unknowns)

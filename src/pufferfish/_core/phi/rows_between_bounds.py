@@ -1,34 +1,25 @@
 r"""Matrices between bounds: what pairwise bounds become one step further, and the laws that steps lead to.
 
-Row x of an interval matrix is the set of laws r with l_x ≤ r ≤ u_x. For a vector v the largest r·v puts what is left
-above the lower bounds on the states with the largest v, one after the other: the extreme law depends on the *order*
-of v's entries only. The least r·v is the same with the order reversed. Extreme laws come as two vectors between which
-they lie entrywise, so that rounding is on the safe side.
-
-For x ≠ x' with rows r and r' anywhere between their bounds and Φ from :mod:`pufferfish._core.phi.phi`
+Row x of an interval matrix is the set of laws r with l_x ≤ r ≤ u_x. The largest r·v puts what is left above the lower
+bounds on the states with the largest v: the extreme law depends on the *order* of v's entries only. So for x ≠ x'
 
 .. math:: \Phi_{[l,u]}(A)[x,x'] = \max_{r, r'} \log \max_v \Big\{ \frac{r \cdot v}{r' \cdot v} :
           v_y \le e^{A(y,y')} v_{y'} \Big\}
 
 is for few states the maximum over the k! orders of Φ for two laws. For more states every state z gives two vectors
-between which all r·v are on the cone, from the chord above a convex function (docs/proofs/intervals.md); they lose
-about as much as the bounds on the row are apart, times how far v can differ from v_z. Every number is certified by
-flows and rounded up.
+between which all r·v are on the cone, from the chord above a convex function (docs/proofs/intervals.md).
 """
 
 import itertools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import bool_matmul
 from pufferfish._core.numbers.rounding import TINY, UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.phi import Kernel, LogRatios, Slopes, slopes_of, solve_flat, without_flows
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 MOST_ORDERED = 5  # up to so many states every order is looked at
 _SETTLED = 1e-10  # bounds on marginals have settled once they move by no more than this share
@@ -36,10 +27,7 @@ _FARTHEST = 4096  # bounds on marginals after so many steps have to do for all l
 
 
 class IntervalRatios:
-    """Φ of one interval matrix, rows = from, for bounds that change little from call to call.
-
-    With ``exact`` all orders are looked at; by default up to :data:`MOST_ORDERED` states.
-    """
+    """Φ of one interval matrix, rows = from; by all orders if ``exact``, by default for few states."""
 
     def __init__(self, lower: Matrix, upper: Matrix, *, exact: bool | None = None) -> None:
         self._k: int = lower.shape[0]
@@ -76,7 +64,7 @@ class IntervalRatios:
         return None if arcs is None else slopes_of(self._k, *_pairs_of(self._k), *arcs)
 
 
-def _pairs_of(k: int) -> NDArray[np.int64]:
+def _pairs_of(k: int) -> Whole:
     """Return all ordered pairs of different states; shape (2, k(k − 1))."""
     return np.array(np.nonzero(~np.eye(k, dtype=np.bool_)), dtype=np.int64)
 
@@ -161,20 +149,14 @@ def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
         return np.where(np.isfinite(cost[rows, z])[:, None], vectors, otherwise)
 
     spread = np.where(reached, (wide * fall * share).sum(axis=1), np.inf)
-    return (
-        chosen(above, most, spread, upper),
-        chosen(below, least, np.where(least > 0, spread, np.inf), lower),
-    )
+    return (chosen(above, most, spread, upper), chosen(below, least, np.where(least > 0, spread, np.inf), lower))
 
 
 # -- Extreme laws, and products of matrices between bounds ----------------------------------------------------------
 
 
-def extreme_laws(lower: Matrix, upper: Matrix, order: NDArray[np.intp]) -> tuple[Matrix, Matrix]:
-    """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k).
-
-    They are off by a few units of rounding, and never outside the bounds.
-    """
+def extreme_laws(lower: Matrix, upper: Matrix, order: Indices) -> tuple[Matrix, Matrix]:
+    """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k)."""
     k = lower.shape[-1]
     lower, upper, order = np.broadcast_arrays(lower, upper, order)
     width = np.take_along_axis(upper - lower, order, axis=-1)
@@ -188,10 +170,9 @@ def extreme_laws(lower: Matrix, upper: Matrix, order: NDArray[np.intp]) -> tuple
 
 
 class EntryBounds:
-    """Bounds on the entries of every product of n matrices between the bounds, n = 1, 2, ….
+    """Bounds on the entries of every product of n matrices between the bounds, n = 1, 2, …; each is attained.
 
-    U_1 = u and U_n(x, y) = max over laws r of row x of Σ_z r(z) U_{n−1}(z, y), L_n likewise: the best matrix of the
-    first step for a single entry, whatever follows. Every entry's bound is attained (by a matrix of its own).
+    U_n(x, y) = max over laws r of row x of Σ_z r(z) U_{n−1}(z, y), and L_n likewise.
     """
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
@@ -215,23 +196,32 @@ class EntryBounds:
 
 
 class Marginals:
-    """Bounds on the law of a record that is n steps from the first one, under every initial law.
-
-    It is a mixture of rows of a product of n matrices. What holds after n steps holds later on too, so bounds are kept
-    for ever sparser n only.
-    """
+    """Bounds on the law n steps from the first record, under every initial law, and later; kept for few n."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        self._lower, self._upper = lower, upper
         self._entries = EntryBounds(lower, upper)
         self._steps = 1
         self._known = [(1, lower.min(axis=0), upper.max(axis=0))]
         self._settled = False
+        self._backward: dict[int, IntervalRatios] = {}
 
-    def after(self, steps: int) -> tuple[int, Vector, Vector]:
-        """Return bounds that hold after ``steps`` ≥ 1 steps and later, and the n for which they were made."""
+    def known(self, steps: int) -> int:
+        """Return the largest n, at most ``steps`` ≥ 1, for which there are bounds."""
         while not self._settled and self._known[-1][0] < min(steps, _FARTHEST):
             self._advance(self._known[-1][0] + 1 + self._known[-1][0] // 4)
-        return next(known for known in reversed(self._known) if known[0] <= steps)
+        return next(n for n, *_ in reversed(self._known) if n <= steps)
+
+    def bounds(self, known: int) -> tuple[Vector, Vector]:
+        """Return bounds on the law after so many steps or more."""
+        return next((least, most) for n, least, most in self._known if n == known)
+
+    def after(self, known: int, _states: Mask) -> IntervalRatios:
+        """Return Φ of the past of a record that so many steps or more lead to, whatever states it can have."""
+        if known not in self._backward:
+            backward = reversed_bounds(*self.bounds(known), self._lower, self._upper)
+            self._backward[known] = IntervalRatios(*backward)
+        return self._backward[known]
 
     def _advance(self, steps: int) -> None:
         while self._steps < steps:
@@ -249,8 +239,7 @@ class Marginals:
 def reversed_bounds(least: Vector, most: Vector, lower: Matrix, upper: Matrix) -> tuple[Matrix, Matrix]:
     """Return bounds on P(X_{i−1} = y | X_i = x), row x, from bounds on the law of X_{i−1} and on the matrix.
 
-    The weights μ(y) P(y,x) lie between the products of the bounds; each share is largest where its own weight is
-    largest and the others are least. The row of a state that cannot follow is unbounded.
+    Each share is largest where its own weight is and the others are least. A state that cannot follow is unbounded.
     """
     rounding = (len(least) + 8) * UNIT
     low, high = least * lower.T, most * upper.T

@@ -1,16 +1,12 @@
 r"""Network simplex on a cone of pairwise log-ratio bounds: the search behind :mod:`pufferfish._core.phi.phi`.
 
-For laws p, q and bounds A (zero diagonal, closed under the triangle inequality) it looks for the v of the cone
-:math:`v_y \le e^{A(y,z)} v_z` with the largest p·v / q·v, in potentials u = log v. A vertex is a spanning tree of
-tight arcs y → z, u(y) = u(z) + A(y,z). Removing an arc splits the states in two sides; moving one side against the
-other changes the ratio monotonically (it is a Möbius function of the shift's exponential), so a pivot moves a side
-until another constraint is tight and swaps the two arcs.
+For laws p, q and bounds A (closed under the triangle inequality) it looks for the v of the cone :math:`v_y \le
+e^{A(y,z)} v_z` with the largest p·v / q·v, in potentials u = log v. A vertex is a spanning tree of tight arcs y → z,
+u(y) = u(z) + A(y,z). Moving one side of an arc against the other changes the ratio monotonically, so a pivot moves a
+side until another constraint is tight and swaps the two arcs.
 
-**Vertices that can be written down.** With a closed matrix A every vertex of a cone of at most three states is a
-*star*: one state is as far below, or above, every other as A allows. Of four states there are *paths* too,
-b → c ← a → d. Given the ratio λ = p·v / q·v at a vertex its tree's flows follow from its leaves: a state y with
-p_y > λ q_y passes on what is too much for it, one with p_y < λ q_y takes in what it has room for. Flows that all come
-out positive prove that the vertex is the best one.
+Every vertex of a cone of at most three states is a *star*: one state is as far below, or above, every other as A
+allows. Of four states there are *paths* too, b → c ← a → d.
 
 What comes out is a proposal: flows on the tree's arcs which *prove* a bound on the ratio, whatever led to them
 (:func:`pufferfish._core.phi.certificate.prove`). Nothing here has to be right for the bound to be sound.
@@ -36,10 +32,8 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
 ) -> None:
     """Find the best vertex of the cone for many pairs of laws, ``p[x]`` and ``q[x_]``, starting from given trees.
 
-    A state with neither p nor q is outside the problem of a pair. Where one ``follows`` it starts from where the pair
-    before ended, which has the same states, rather than from its own tree: the arcs ``tails`` → ``heads``, (n, k − 1)
-    and changed in place, of which the first s − 1 count where s states are in the problem. Written are multipliers f of
-    the arcs' constraints, and their shares f(y,z)·v(y) / p·v: the derivatives of the log ratio by A(y,z).
+    Where one ``follows`` it starts from where the pair before ended, which has the same states. The arcs ``tails`` →
+    ``heads``, (n, k − 1), change in place. Written are multipliers f of the arcs, and their shares f(y,z)·v(y) / p·v.
     """
     k = a.shape[0]
     margin = MARGIN * (k + 16)
@@ -246,8 +240,7 @@ def stars(upper: Any, lower: Any, grown: Any, x: Any, x_: Any, ratios: Any, tail
     """Write the best star of every pair of laws, and the flows on it; on four states the best path, if that is better.
 
     ``grown`` are exponentials of A, 0 for states that no law reaches. ``ratios`` are p·v / q·v at the vertices: no
-    bound on a pair can be below their logarithm. Arcs and flows are those of :func:`climb`; from a vertex that is not
-    the best one flows are any numbers ≥ 0.
+    bound on a pair can be below their logarithm. Arcs and flows are those of :func:`climb`.
     """
     r, k = upper.shape
     margin = MARGIN * (k + 16)
@@ -313,10 +306,7 @@ def taken_in(p: Any, q: Any, ratio: Any, margin: Any) -> Any:
 def on_path(
     p: Any, q: Any, grown: Any, states: Any, ratio: Any, margin: Any, tails: Any, heads: Any, flows: Any
 ) -> Any:
-    """Write the best path on the first four of some states if it beats a ratio λ and its flows are positive.
-
-    Returns the better ratio; ``margin`` is the share by which a state passes on too much.
-    """
+    """Write the best path on four states if it beats a ratio λ and its flows are positive; return the better ratio."""
     last = 0
     a, b, c, d = 0, 0, 0, 0
     for _ in range(4):

@@ -1,4 +1,4 @@
-r"""Leakage propagation: how far record-level loss travels along a Markov chain.
+r"""Leakage propagation: how far record-level loss travels along a Markov chain (docs/proofs/propagation.md).
 
 Let the density of a release change by at most a factor e^{d_t(x,x')} when record t goes from x to x'. With Φ from
 :mod:`pufferfish._core.phi.phi` and R_i(x,y) = P(X_{i−1}=y | X_i=x),
@@ -8,24 +8,15 @@ Let the density of a release change by at most a factor e^{d_t(x,x')} when recor
     G_1 = 0,\; G_i = \Phi_{R_i}(d_{i-1} + G_{i-1}) \qquad
     \mathrm{leakage} = \max_i \max_{x \ne x'} d_i + F_i + G_i
 
-over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells. The proof
-is in ``docs/proofs/propagation.md``. Two sweeps (:mod:`pufferfish._core.propagation.sweep`) compute F and G from the
-ends of the chain inwards, at a cost that does not depend on T.
+over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells.
 
-**More memory.** Where the next record depends on the m records before it, :math:`Y_v = (X_v, \ldots, X_{v+m-1})` is a
-Markov chain. Every record has a home, so that its loss is counted once: for what lies behind, the cluster that it is
-the first record of; for what lies ahead, the one that it is the last of. With the chain continued by m − 1 records
-that nobody observes,
-
-.. math::
-    F_v = \Phi_K(d_{v+m}(\text{last}) + F_{v+1}) \qquad G_v = \Phi_R(d_{v-1}(\text{first}) + G_{v-1})
-
-are bounds between values of :math:`Y_v`, and the leakage about record v, the first of its cluster, is
+**More memory** (docs/proofs/higher_order.md). Where the next record depends on the m records before it, :math:`Y_v =
+(X_v, \ldots, X_{v+m-1})` is a Markov chain, followed by m − 1 records that nobody observes. Every record's loss is
+counted once, in the first cluster that holds it for what lies ahead, in the last one for what lies behind; the leakage
+about record v is
 
 .. math::
     d_v + \Phi_{P(Y_v | X_v)}\Big(\sum_{0<j<m} d_{v+j}(\text{record } j) + G_v + F_v\Big).
-
-It is propagation on a junction tree (docs/proofs/networks.md) whose clusters form a path.
 """
 
 from bisect import bisect_right
@@ -36,8 +27,8 @@ from itertools import accumulate
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
@@ -58,9 +49,6 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Law = tuple[Vector, Mask, float]
 
 _MOST_KNOWN = 2**22  # numbers that a search keeps of what it found
@@ -111,19 +99,14 @@ class _Known:
 class ChainPropagation:
     """Leakage of one chain, for any profile of record-level losses.
 
-    Parameters
-    ----------
-    matrices : (k, k) or (N, k, k) ndarray
-        P, rows = from; or P_φ of the step from phase φ of a cycle to the next: the first record may be at any phase.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law, or the class of all of them. In a cycle the stationary one is its periodic law, and a given one
-        is that of the first record whatever its phase.
+    ``matrices`` are P, rows = from, or P_φ of the step from phase φ of a cycle to the next, (N, k, k): the first record
+    may be at any phase. ``initial`` is the initial law, whatever the phase, or "stationary" (periodic), or "any".
     """
 
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
         steps = Steps(matrices)
         self._known = _Known()
-        self._states: NDArray[np.intp] = np.arange(steps.k)
+        self._states: Indices = np.arange(steps.k)
         possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
         if not isinstance(initial, str):
             possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
@@ -166,8 +149,7 @@ class ChainPropagation:
     def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
         """Bound what is told of any so many records in a row (docs/proofs/stretches.md), no more than the chain has.
 
-        ``step`` is the loss of each step. With ``near``, the pairs of states that are near, only paths that are near at
-        every record are secrets.
+        ``step`` is the loss of each step. With ``near`` pairs of states, paths must be near at every record.
         """
         if self._states.size == 1:
             return StretchLeak(0.0)
@@ -246,10 +228,7 @@ class ChainPropagation:
         return self._worst(_Told(from_the_end(future, closed[0].steps), past, closed, None)).total
 
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
-
-        Within the tolerance, on the private side.
-        """
+        """Least number to divide the losses by so that at most epsilon leaks, or ``inf``; from a guess."""
 
         def leakage(divisor: float) -> float:
             return self.leakage([run.divided(divisor) for run in runs]).total
@@ -283,22 +262,15 @@ class ChainPropagation:
 class TuplePropagation(ChainPropagation):
     """Leakage of one chain of order m, for any profile of record-level losses.
 
-    Parameters
-    ----------
-    kernel : (s, s) ndarray
-        Transition matrix of the clusters.
-    tuples : (s, m) ndarray of int
-        The states of the m records in each value of a cluster. Several values may stand for the same states: then what
-        else they are, such as the kind of a stay, is no secret, and is never seen (docs/proofs/stays.md).
-    initial : (s,) ndarray, "stationary" or "any"
-        Law of the first m records, or the class of all of them.
+    ``kernel``, (s, s), is the matrix of its clusters, and ``tuples``, (s, m), are the states of the m records in each
+    value of a cluster. Several values may stand for the same states: then what else they are, such as the kind of a
+    stay, is no secret, and is never seen (docs/proofs/stays.md). ``initial`` is the law of the first m records,
+    "stationary" or "any".
     """
 
-    def __init__(
-        self, kernel: Matrix, tuples: NDArray[np.intp], initial: Vector | Literal["stationary", "any"]
-    ) -> None:
+    def __init__(self, kernel: Matrix, tuples: Indices, initial: Vector | Literal["stationary", "any"]) -> None:
         steps = Steps(kernel)
-        members: NDArray[np.intp] = np.arange(len(kernel))
+        members: Indices = np.arange(len(kernel))
         if not isinstance(initial, str):
             members = np.flatnonzero(steps.reached(initial > 0))
             initial = initial[members]
@@ -307,7 +279,7 @@ class TuplePropagation(ChainPropagation):
         steps, self._tuples = steps.restricted(members), tuples[members]
         self._possible: Mask = steps.matrices > 0
         self._order: int = tuples.shape[1]
-        self._states: NDArray[np.intp] = np.unique(self._tuples[:, 0])
+        self._states: Indices = np.unique(self._tuples[:, 0])
         self._future = future_of(steps, np.ones(len(members), dtype=np.bool_))
         self._past = past_of(steps, initial)
         self._known = _Known()
@@ -365,8 +337,7 @@ class TuplePropagation(ChainPropagation):
     def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
         """Bound what is told of any so many records in a row; a record is charged both of its steps.
 
-        F and G are bounds between clusters: of as many records as a cluster has, or more, paths of clusters are
-        followed. Fewer are the first ones of a cluster, whose other records, past and future tell of them.
+        Fewer records than a cluster has are its first ones, of which its other records, past and future tell.
         """
         if self._states.size == 1:
             return StretchLeak(0.0)
@@ -455,9 +426,7 @@ class TuplePropagation(ChainPropagation):
         places = np.searchsorted(self._states, self._tuples[:, 0])
         return self._of_groups(bounds, seen, places, self._states.size, (first, last))
 
-    def _of_groups(
-        self, bounds: Matrix, seen: Mask, groups: NDArray[np.intp], k: int, places: tuple[int, int] | None
-    ) -> Matrix:
+    def _of_groups(self, bounds: Matrix, seen: Mask, groups: Indices, k: int, places: tuple[int, int] | None) -> Matrix:
         """Return what bounds between clusters tell of which of k groups a cluster is in, at places first to last.
 
         Without places they are bounds at several ones with other states each, and −∞ where no place has both. Shortest
@@ -481,25 +450,23 @@ class TuplePropagation(ChainPropagation):
         ratios = self._ratios.setdefault(groups.tobytes(), LogRatios())(kernel, bounds)[:k, :k]
         return np.where(np.isfinite(ratios), np.minimum(largest, ratios), largest)
 
-    def _law_in_groups(self, groups: NDArray[np.intp], places: tuple[int, int]) -> Kernel | None:
+    def _law_in_groups(self, groups: Indices, places: tuple[int, int]) -> Kernel | None:
         """Return P(Y | its group) at some places, in one row for each group; None where no law is known."""
         law = self._past.law(*places)
         if law is None:
             return None
         key = groups.tobytes()
         if key not in self._kernels or self._kernels[key][0] is not law:
-            self._kernels[key] = law, self._given_group(groups, *law)
+            logs, positive, error = law
+            s = len(logs)
+            kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
+            for x in np.unique(groups[positive]):
+                of_x = positive & (groups == x)
+                top = float(logs[of_x].max())
+                kernel_logs[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
+                rows[x] = True
+            self._kernels[key] = law, Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
         return self._kernels[key][1]
-
-    def _given_group(self, groups: NDArray[np.intp], logs: Vector, positive: Mask, error: float) -> Kernel:
-        s = len(logs)
-        kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
-        for x in np.unique(groups[positive]):
-            of_x = positive & (groups == x)
-            top = float(logs[of_x].max())
-            kernel_logs[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
-            rows[x] = True
-        return Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
 
     def _swept(self, closed: Sequence[Run]) -> _Told:
         """Return what the records after each cluster tell of it, and those before it."""

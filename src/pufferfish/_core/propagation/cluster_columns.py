@@ -1,19 +1,13 @@
 r"""Leakage propagation about several nodes S of a network together: what a release tells of their joint value.
 
-Given S the other nodes fall into **parts** R_1, R_2, … that are independent of each other: take S out of the moral
-graph of all that matters, and a part is what still hangs together. A part depends on S through its **border** B_j
-alone, the nodes of S that are next to it. For joint values z and z' that can occur, with record-level losses d,
+Take S out of the moral graph of all that matters: what still hangs together is a **part** R_j, and the nodes of S next
+to it are its **border** B_j. For joint values z and z' that can occur the leakage is at most
 
-.. math::
-    \log \frac{E[m | S = z]}{E[m | S = z']} \le
-    \sum_{v \in S} d_v(z_v, z'_v) + \sum_j M_j(z_{B_j}, z'_{B_j}),
+.. math:: \sum_{v \in S} d_v(z_v, z'_v) + \sum_j M_j(z_{B_j}, z'_{B_j}),
 
-where M_j bounds what the losses of R_j tell of its border: the message of :mod:`pufferfish._core.propagation.clusters`
-to a cluster that holds B_j, in the network of R_j and its border alone. Nodes of R_j keep their tables, and so do those
-of the border that have a parent in R_j; others of the border get a uniform law. docs/proofs/stretches.md has the proof.
-
-The largest sum is taken over all pairs of joint values that can occur, or, where these are too many, every term's
-largest entry. Where a part's clusters are too large, M_j is the sum of the largest losses in R_j.
+where M_j is the message of :mod:`pufferfish._core.propagation.clusters` to a cluster that holds B_j, in the network of
+R_j and its border alone (docs/proofs/stretches.md). Where pairs of joint values are too many, every term's largest
+entry is taken; where a part's clusters are too large, M_j is the sum of its largest losses.
 """
 
 import math
@@ -24,26 +18,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
-from pufferfish._core.networks.configurations import Configurations
-from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
+from pufferfish._core import Matrix, Whole
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Configurations
+from pufferfish._core.networks.junction_tree import Bucket, Scope, Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term
-from pufferfish._core.propagation.clusters import (
-    SECONDS_OF_ALTERNATIVES,
-    ClusterSweep,
-    closed_losses,
-    with_ancestors,
-)
+from pufferfish._core.propagation.clusters import SECONDS_OF_ALTERNATIVES, ClusterSweep, closed_losses, with_ancestors
 
 MOST_VALUES = 1_500  # joint values of which all pairs are looked at
 _KEPT = 4  # plans that are kept, for losses that are 0 at other nodes
-
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +44,9 @@ class ColumnsAttained:
 
 
 class ColumnsPropagation:
-    """Leakage of several nodes of a Bayesian network together, for any record-level losses.
+    """Leakage of several nodes of a Bayesian network together, ``columns``, for any record-level losses.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        For every node j, in order, P(X_j | parents): axes for its parents, then for j; rows are distributions.
-    sizes : sequence of int
-        Number of states of every node.
-    columns : sequence of int
-        The nodes that are secret together, each once.
+    Tables and sizes are those of :class:`.clusters.ClusterPropagation`.
 
     Examples
     --------
@@ -126,7 +104,7 @@ class ColumnsPropagation:
         )
 
     @cached_property
-    def _values(self) -> Indices | None:
+    def _values(self) -> Whole | None:
         """The joint values that can occur, shape (n, nodes); None where they are too many to look at all pairs."""
         needed = with_ancestors(self._tables, self._columns)
         buckets = self._buckets([self._tables[v] for v in needed], self._columns)
@@ -190,10 +168,7 @@ class ColumnsPropagation:
 
 
 class _Part(NamedTuple):
-    """Nodes that tell about a border together: it, those of them with a loss, and what makes the bound.
-
-    Without a sweep clusters are too large.
-    """
+    """Nodes that tell about a border together: it, those with a loss, and what makes the bound (None: too large)."""
 
     border: Scope
     lossy: Scope
@@ -204,7 +179,7 @@ class _Part(NamedTuple):
         most = _exact_sum([float(losses[v].max()) for v in self.lossy])
         return np.full((1, 1), most) if self.sweep is None else np.minimum(self.sweep.told(losses), most)
 
-    def rows(self, values: Indices, columns: Scope) -> Indices:
+    def rows(self, values: Whole, columns: Scope) -> Whole:
         """Return for joint values of columns which row of :meth:`told` tells about them."""
         if self.sweep is None:
             return np.zeros(len(values), dtype=np.int64)
@@ -212,10 +187,7 @@ class _Part(NamedTuple):
 
 
 class _BorderSweep(ClusterSweep):
-    """The messages that lead to a border, in a network of nodes that tell about it; no node of the border has a loss.
-
-    One of the buckets holds the border.
-    """
+    """The messages that lead to a border, held by one bucket and without loss, in a network that tells about it."""
 
     def __init__(
         self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, border: Scope
@@ -271,7 +243,7 @@ class _BorderSweep(ClusterSweep):
             least = np.fmin(least, memory[message.source : message.source + rows**2].reshape(rows, rows))
         return least
 
-    def rows(self, values: Indices) -> Indices:
+    def rows(self, values: Whole) -> Whole:
         """Return which row of :meth:`told` tells about values of the border, each of which can occur."""
         if len(self._keys) == 1:
             return np.zeros(len(values), dtype=np.int64)
@@ -288,7 +260,7 @@ def _smallest(buckets: Sequence[Bucket], scope: Scope, sizes: Sequence[int]) -> 
     return min(holding, key=lambda b: math.prod(sizes[v] for v in buckets[b].scope))
 
 
-def _listed(states: Configurations, bucket: int, scope: Scope, sizes: Sequence[int]) -> Indices:
+def _listed(states: Configurations, bucket: int, scope: Scope, sizes: Sequence[int]) -> Whole:
     """Return the configurations of a scope that can occur, shape (n, nodes), in ascending order."""
     pattern, places = states.within(bucket, scope)
     flat = pattern.listed(places).places

@@ -1,23 +1,17 @@
-r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree (proof: docs/proofs/networks.md).
+r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree (docs/proofs/networks.md).
 
-Let the density of a release change by at most a factor e^{d_v(x,x')} when record v goes from x to x'. Clusters C of a
-junction tree tell each other what the records behind them tell. Every record has one **home**, a smallest cluster that
-holds it. With the separator S of C and its neighbour D
+Clusters C of a junction tree tell each other what the records behind them tell. Every record has one **home**, a
+smallest cluster that holds it. With record-level losses d_v and the separator S of C and its neighbour D
 
 .. math::
     A_C = \sum_{v \text{ at home in } C} d_v + \sum_{E \in N(C)} M_{E \to C} \qquad
     M_{C \to D} = \Phi_{P(C|S)}(A_C \text{ without } D) \qquad
     \mathrm{leakage}(v) = d_v + \Phi_{P(C|v)}(A_C \text{ without } d_v), \; C \text{ the home of } v
 
-where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish._core.phi.phi`. Configurations
-that cannot occur take no part. Sums and laws are rounded up.
-
-**Only what matters needs states.** A_C is a sum of bounds, each on a few of C's variables. A bound on variables of S
-alone passes as it is, outside of Φ; for the others Φ is taken over the configurations of their variables V, with
-P(V | S). Any upper bound on Φ will do, and every step takes the best that it can afford: Φ over all configurations of
-V at once; one variable at a time, with the others as a separator; for a term left out of V its largest entry, added to
-all pairs; the max-divergence of P(V | S), whatever the losses are. A message about more configurations than can be held
-in pairs is one number, the sum of its terms' largest entries.
+**Only what matters needs states.** A bound on variables of S alone passes as it is, outside of Φ; for the others Φ is
+taken over the configurations of their variables V, with P(V | S). Any upper bound on Φ will do, and every step takes
+the best that it can afford: Φ over all configurations of V at once; one variable at a time, with the others as a
+separator; for a term left out of V its largest entry; the max-divergence of P(V | S), whatever the losses are.
 """
 
 import math
@@ -30,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
-from pufferfish._core.networks.configurations import Configurations
-from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, buckets_of, cluster_tree
+from pufferfish._core import Mask, Matrix, Vector, Whole
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Configurations
+from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, Table, buckets_of, cluster_tree
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
-from pufferfish._core.propagation.cluster_plan import Layout, Term
-from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
+from pufferfish._core.propagation.cluster_plan import INNER, Layout, Term, eliminate, gathered, sweep, worst_of
 from pufferfish.errors import ModelError
 
 LOOPS = Loops(
@@ -55,11 +48,6 @@ _LOOSE = 1e-4  # how near to epsilon a calibration comes where a sweep takes mor
 _GUESSES = 6  # steps by a parabola before a calibration searches by secants
 _FAR_OFF = 1e30  # no step by a parabola starts from a value this many times its goal
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Indices = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Attained:
@@ -76,8 +64,8 @@ class Attained:
 class ClusterSweep:
     """The steps that make all messages of a network, and what every secret node leaks.
 
-    From buckets of the nodes that matter, their tables, the numbers of states of all nodes, and the nodes that have a
-    loss or are secret. Planned once for losses that are 0 at the same nodes; then it only calculates.
+    Planned once for losses that are 0 at the same nodes, from buckets of the nodes that matter; then it only
+    calculates.
     """
 
     def __init__(
@@ -93,8 +81,8 @@ class ClusterSweep:
                 self._near[cluster].append(parent)
                 self._near[parent].append(cluster)
         possible = {v: states.possible(tree.buckets[homes[v]], v) for v in sorted({*lossy, *secret})}
-        self._lossy: list[tuple[int, Indices]] = [(v, possible[v]) for v in lossy]
-        self._secret: list[tuple[int, Indices]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
+        self._lossy: list[tuple[int, Whole]] = [(v, possible[v]) for v in lossy]
+        self._secret: list[tuple[int, Whole]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
         # phase 2: the steps, with the most time for each that all together can be afforded
         for most in _SECONDS_OF_A_STEP:
             self._lay_out(Layout(states, most))
@@ -165,8 +153,7 @@ class ClusterSweep:
 
     def losses(self, losses: Sequence[Matrix]) -> Vector:
         """Return closed losses of all nodes as the flat array that memory begins with."""
-        parts = [_flat(losses[v], can) for v, can in self._lossy]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        return np.concatenate([np.zeros(0), *(_flat(losses[v], can) for v, can in self._lossy)])
 
     def pairs(self, secrets: Sequence[Mask] | None) -> Mask:
         """Return which pairs of possible states of every secret node shall not be told apart, flat."""
@@ -175,7 +162,7 @@ class ClusterSweep:
             parts = [different[can.size] for _, can in self._secret]
         else:
             parts = [_flat(secrets[v], can) for v, can in self._secret]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+        return np.concatenate([np.zeros(0, dtype=np.bool_), *parts])
 
     def worst(self, losses: Vector, pairs: Mask) -> Attained:
         """Return where losses leak most; what was asked last is known."""
@@ -192,7 +179,11 @@ class ClusterSweep:
         node, can = self._secret[int(which)]
         place = int(x) * can.size + int(x_)
         loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
-        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
+        leak = self._leaks[int(which)][int(way)]
+        neighbours = tuple(
+            (tuple(v for v in term.cluster if v != node), float(memory[term.source + (place if term.scope else 0)]))
+            for term in (leak.leaves() if leak is not None else ())
+        )
         return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
 
     def _filled(self, losses: Vector) -> Vector:
@@ -226,19 +217,10 @@ class ClusterSweep:
         np.fill_diagonal(square, 0.0)
 
 
-def _explained(node: int, leak: Term | None, place: int, memory: Vector) -> tuple[tuple[Scope, float], ...]:
-    """Return what every cluster around a node tells about a pair of its states."""
-    return tuple(
-        (tuple(v for v in term.cluster if v != node), float(memory[term.source + (place if term.scope else 0)]))
-        for term in (leak.leaves() if leak is not None else ())
-    )
-
-
 def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
     """Return for every node its home: the separator that it is alone, or the smallest bucket that holds it.
 
-    At larger separators Φ would be taken twice, of P(bucket | separator) and of P(separator | node), which is no less
-    than once of P(bucket | node).
+    At larger separators Φ would be taken twice, which is no less than once.
     """
     homes: dict[int, int] = {}
     least: dict[int, float] = {}
@@ -252,14 +234,14 @@ def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
     return homes
 
 
-def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
+def _flat(matrix: NDArray[Any], can: Whole) -> NDArray[Any]:
     """Return the entries of a matrix for pairs of states that a node can have."""
     return (matrix if len(matrix) == can.size else matrix[np.ix_(can, can)]).ravel()
 
 
 def _totals(
-    secret: Sequence[tuple[int, Indices]], loss_terms: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
-) -> tuple[Indices, ...]:
+    secret: Sequence[tuple[int, Whole]], loss_terms: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
+) -> tuple[Whole, ...]:
     """Return what ``worst_of`` needs to add a record's loss and what else leaks."""
     every_leak = [leak for several in leaks for leak in several]
     numbers = [
@@ -275,12 +257,8 @@ def _totals(
 class ClusterPropagation:
     """Leakage of a Bayesian network, for any record-level losses of its nodes.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        For every node j, in order, P(X_j | parents): axes for its parents, then for j; rows are distributions.
-    sizes : sequence of int
-        Number of states of every node.
+    ``tables`` has P(X_j | parents) for every node j, in order: axes for its parents, then for j; rows are
+    distributions. ``sizes`` are the numbers of states.
 
     Examples
     --------
@@ -292,8 +270,6 @@ class ClusterPropagation:
     (2.5523, 0, 1.0)
     >>> sorted((near, round(nats, 4)) for near, nats in found.neighbours)
     [((1,), 0.7761), ((2,), 0.7761)]
-    >>> family.leakage([one, 0 * one, 0 * one]).neighbours
-    ()
     """
 
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
@@ -313,13 +289,8 @@ class ClusterPropagation:
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage, for losses and (optional) secrets of every node: (k_i, k_i) matrices.
 
-        Losses are not negative, 0 on the diagonal, +∞ where there is no bound. Secrets are the pairs (x, x') that shall
-        not be told apart, all where not given; a node without such a pair is no secret.
-
-        Raises
-        ------
-        ModelError
-            If shapes do not fit, or a loss is negative, no number, or not 0 from a state to itself.
+        Losses are ≥ 0, 0 on the diagonal; else a ModelError. Secrets are the pairs that shall not be told apart, by
+        default all.
         """
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)
@@ -333,10 +304,7 @@ class ClusterPropagation:
         secrets: Sequence[Mask] | None = None,
         tolerance: float = 1e-6,
     ) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
-
-        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side.
-        """
+        """Least number to divide the losses by so that at most epsilon leaks, or ``inf``; slow ones to 1e-4."""
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)
         flat, pairs = plan.losses(closed), plan.pairs(secrets)

@@ -5,11 +5,9 @@ With d_i the loss of record i, A_i bounds what record i and all later ones tell 
 .. math:: A_i = \min\Bigl(d_i + A_{i+1},\ \min_{(n, \sigma)} \sum_{j=i}^{i+n-1} d_j +
           \log\bigl(1 + \sigma (e^{A_{i+n}} - 1)\bigr)\Bigr), \qquad A_{T+1} = 0,
 
-and B_i the same for the earlier ones. The leakage is the largest A_i + B_i − d_i. Where all losses are d, A stays below
-its fixed point e^A = (1 − σ) e^{nd} / (1 − σ e^{nd}), if σ e^{nd} < 1. Proofs: docs/proofs/forgetting.md.
-
-Long chains: in the midst of a long stretch of equal losses the bounds are held at the largest of the fixed point and of
-the bounds beside it, so that the cost depends on the number of stretches, not on their lengths.
+and B_i the same for the earlier ones. The leakage is the largest A_i + B_i − d_i (docs/proofs/forgetting.md). In the
+midst of a long stretch of equal losses the bounds are held at the largest of their fixed point and of the bounds beside
+it, so that the cost depends on the number of stretches, not on their lengths.
 """
 
 import itertools
@@ -20,8 +18,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Vector, Whole
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
 
@@ -35,10 +33,7 @@ _FOLLOWED = 2**24
 # Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits.
 _BITS = 60
 _ULPS = 16
-# Losses that add up to more nats are not followed: sums of them would leave the range of a double.
-_LARGEST = 1e300
-
-Vector = NDArray[np.float64]
+_LARGEST = 1e300  # losses that add up to more nats are not followed: sums of them would leave the range of a double
 
 
 class Forgets(NamedTuple):
@@ -99,13 +94,11 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
     return steps // (2 * n) * rate < math.log(_SETTLED)
 
 
-def told_by_stretch(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], records: int) -> LeakageParts:
+def told_by_stretch(steps: Whole, losses: Vector, pairs: Sequence[Forgets], records: int) -> LeakageParts:
     """Return what is told of any so many records in a row; ``node`` is the first one of the worst stretch, 0-based.
 
-    With F_j = A_j − d_j and G_i = B_i − d_i it is at most G_i + d_i + … + d_j + F_j (docs/proofs/stretches.md).
-    ``losses`` are those of stretches of so many ``steps``, at least ``records`` together. Of chains that are too long
-    to be followed record by record the largest F, the largest G and the largest sum of losses are added, wherever they
-    are.
+    With F_j = A_j − d_j and G_i = B_i − d_i it is at most G_i + d_i + … + d_j + F_j (docs/proofs/stretches.md). Of
+    chains that are too long to be followed the largest F, G and sum of losses are added, wherever they are.
     """
     whole = int(np.sum(steps))
     with np.errstate(over="ignore"):
@@ -137,11 +130,8 @@ def _logs_up(excess: Vector) -> Vector:
     return np.where(excess > 0, logs + _ULPS * np.spacing(logs), 0.0)
 
 
-def _heaviest(steps: NDArray[np.int64], losses: Vector, records: int) -> tuple[int, float]:
-    """Return where the records in a row begin whose losses add up to most, and that sum, rounded up.
-
-    The sum is linear in the place as long as both ends stay in their stretches: the most is where one of them changes.
-    """
+def _heaviest(steps: Whole, losses: Vector, records: int) -> tuple[int, float]:
+    """Return where the records begin whose losses add up to most, and that sum, rounded up: ends are at changes."""
     ends = np.concatenate([[0], np.cumsum(steps)])
     last = int(ends[-1]) - records
     begins = np.unique(np.clip(np.concatenate([ends, ends - records]), 0, last))
@@ -157,7 +147,7 @@ def _heaviest(steps: NDArray[np.int64], losses: Vector, records: int) -> tuple[i
     return int(begins[most]), float_up(totals[most])
 
 
-def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:
+def told_by_profile(steps: Whole, losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:
     """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
     with np.errstate(over="ignore"):
         losses_together = float(np.sum(losses * steps))
@@ -172,9 +162,7 @@ def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Fo
     return LeakageParts(int(places[most]), float(rounded[most]), *sides)
 
 
-def _sides(
-    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], float, Vector, Vector]:
+def _sides(steps: Whole, losses: Vector, pairs: Sequence[Forgets]) -> tuple[Whole, Whole, float, Vector, Vector]:
     """Return the records that are followed, their losses in units of a quantum, and e^A − 1 and e^B − 1 of each."""
     whole = int(np.sum(steps))
     known, beside = [pair for pair in pairs if pair.steps < whole], whole
@@ -187,7 +175,7 @@ def _sides(
     return places, units, quantum, later, _side(units[::-1], quantum, held[::-1], known, reach)[::-1]
 
 
-def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
+def _side(units: Whole, quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
     before = np.concatenate([[0], np.cumsum(units)])
     steps = np.array([pair.steps for pair in pairs], dtype=np.int64)
     keeps = np.array([pair.keeps for pair in pairs], dtype=np.float64)
@@ -195,7 +183,7 @@ def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequenc
     return _carry(units.size * (len(pairs) + 1), before, quantum, after, steps, keeps, reach)[:-1]
 
 
-def _whole_numbers(losses: Vector) -> tuple[NDArray[np.int64], float]:
+def _whole_numbers(losses: Vector) -> tuple[Whole, float]:
     """Return losses as whole numbers of a small unit, rounded up; all of them together fit 64 bits."""
     total = float(np.sum(losses))
     if not total > 0:
@@ -208,7 +196,7 @@ def _reach(pairs: Sequence[Forgets]) -> int:
     return max((pair.steps for pair in pairs), default=1)
 
 
-def _affordable(steps: NDArray[np.int64], pairs: Sequence[Forgets]) -> tuple[list[Forgets], int]:
+def _affordable(steps: Whole, pairs: Sequence[Forgets]) -> tuple[list[Forgets], int]:
     """Return the pairs that are used, and how many records are followed at both ends of a stretch; at least a reach."""
     known = sorted(pairs)
     while known:
@@ -221,8 +209,8 @@ def _affordable(steps: NDArray[np.int64], pairs: Sequence[Forgets]) -> tuple[lis
 
 
 def _followed(
-    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], reach: int, beside: int
-) -> tuple[NDArray[np.int64], NDArray[np.intp], Vector]:
+    steps: Whole, losses: Vector, pairs: Sequence[Forgets], reach: int, beside: int
+) -> tuple[Whole, Indices, Vector]:
     """Return the records that are followed, the stretch of each, and the fixed point of those that are held, else −1.
 
     Of a long stretch both ends are followed, and ``reach`` records in between stand for all others.
@@ -231,8 +219,8 @@ def _followed(
     if int(steps.max()) <= 2 * beside + reach:
         count = int(np.sum(steps))
         return np.arange(count), np.repeat(np.arange(steps.size), steps), np.full(count, -1.0)
-    places: list[NDArray[np.int64]] = []
-    stretch: list[NDArray[np.intp]] = []
+    places: list[Whole] = []
+    stretch: list[Indices] = []
     held: list[Vector] = []
     for i in range(steps.size):
         start, n = int(starts[i]), int(steps[i])
@@ -258,10 +246,9 @@ _SUMMED = 1.0 + 2.0**-51  # above the error of a sum of losses as a double
 def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
     """Return e^A − 1 of every record, A what it and all later records tell of it, in nats; rounded up.
 
-    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``, a power of two in
-    nats. ``held`` is, for records in the midst of a long stretch of equal losses, e^A − 1 of its fixed point, and −1
-    for others. After so many ``steps``, of which ``reach`` is the largest, at most so much of the state is known:
-    ``keeps``, rounded up.
+    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``. ``held`` is e^A − 1
+    of the fixed point for records in the midst of equal losses, −1 for others. After ``steps`` at most ``keeps`` is
+    known.
     """
     records, pairs = before.size - 1, steps.size
     excess = np.zeros(records + 1)

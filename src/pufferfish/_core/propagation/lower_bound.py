@@ -1,25 +1,18 @@
 r"""How much a Laplace release certainly leaks: sign tilts, and the least noise that they allow.
 
-Far out in the direction of a sign vector s ∈ {±1}^m, where output j goes to s_j·∞, the density of Lap(b) noise on
-W·counts is proportional to the product over records of :math:`g(x_t) = e^{(s^T W)_{x_t}/b}`. So
+Far out in the direction of a sign vector s the density of Lap(b) noise on W·counts is proportional to the product over
+records of :math:`g(x_t) = e^{(s^T W)_{x_t}/b}`. So the loss is at least, for every s, i, x and x',
 
-.. math:: \log \frac{E[\prod_t g(X_t) \mid X_i = x]}{E[\prod_t g(X_t) \mid X_i = x']}
+.. math:: \log \frac{E[\prod_t g(X_t) \mid X_i = x]}{E[\prod_t g(X_t) \mid X_i = x']}.
 
-is what outputs in that direction tell about record i: it is no more than the loss of the release, for every s, i, x
-and x'. The exact loss never rises with b (Lap(b') for b' > b is Lap(b) plus independent noise), so a scale at which
-one tilt exceeds ε is too small, and so is every smaller one. Numbers here are rounded *down*.
+It never rises with b, so a scale at which one tilt exceeds ε is too small, and so is every smaller one. Numbers here
+are rounded *down*.
 
-**Networks.** With contributions w_v(x) per node, let Q be the law of the network times :math:`\prod_v e^{s^T w_v/b}`,
-made a law again. The expression above is then
+**Networks.** With Q the law P of the network times :math:`\prod_v g_v(x_v)`, made a law again, it is :math:`\log
+Q(X_i = x)/P(X_i = x) - \log Q(X_i = x')/P(X_i = x')`: one pass over the clusters gives it for every node. Signs are
+sought for one node and one pair of its states, until each is that of the difference of its output's means under Q.
 
-.. math:: \log \frac{Q(X_i = x)}{P(X_i = x)} - \log \frac{Q(X_i = x')}{P(X_i = x')},
-
-so that one pass over the clusters gives it for every node. Signs are sought for one node and one pair of its states: an
-output's sign is that of the difference of its means under Q given x and x', which is the slope of the expression,
-until no sign changes.
-
-**Numbers of steps.** The density is then proportional to the product over steps of e^{s_j/b}, where j is the output in
-which the step counts, and 1 where it counts in none: the matrix is tilted in the place of states.
+**Numbers of steps.** e^{s_j/b} is then a factor of every step that counts in output j: the matrix is tilted.
 """
 
 import itertools
@@ -28,12 +21,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
+from pufferfish._core import Array, Matrix, Vector, Whole
 from pufferfish._core.chains.markov import stationary_law, stationary_log_error, strong_components
-from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
-from pufferfish._core.networks.junction_tree import buckets_of
+from pufferfish._core.networks.cluster_laws import ClusterLaws
+from pufferfish._core.networks.junction_tree import Table, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, bracket
 
 # -- How much a Laplace release of a network's nodes certainly leaks -------------------------------------------------
@@ -43,9 +36,6 @@ _STEEPEST = 300.0
 _TURNS = 20
 # Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them.
 _MANY = 1 << 20
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 
 class TiltedNetwork:
@@ -62,7 +52,7 @@ class TiltedNetwork:
         self,
         tables: Sequence[Table],
         sizes: Sequence[int],
-        contributions: Sequence[NDArray[np.int64]],
+        contributions: Sequence[Whole],
         node: int,
         pair: tuple[int, int],
     ) -> None:
@@ -139,8 +129,6 @@ class TiltedNetwork:
         return marginals
 
 
-Signs = NDArray[np.float64]
-
 _ENUMERATED = 10  # with at most this many outputs all sign vectors are tried
 _EDGE = 96  # first records of a long chain that are looked at one by one, beside the middle one
 HORIZON = 128  # records on each side that the search for signs looks at
@@ -171,11 +159,7 @@ class TiltedChain:
     tolerance = 1e-6
 
     def __init__(
-        self,
-        transition_matrix: Matrix,
-        initial: Vector | Literal["stationary", "any"],
-        weights: NDArray[np.int64],
-        records: int,
+        self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"], weights: Whole, records: int
     ) -> None:
         self._p = transition_matrix
         self._weights = weights.astype(np.float64)
@@ -189,13 +173,13 @@ class TiltedChain:
         """Whether :meth:`candidates` are all sign vectors there are."""
         return self._weights.shape[0] <= _ENUMERATED
 
-    def candidates(self) -> Signs:
+    def candidates(self) -> Array:
         """Return sign vectors worth trying: all of them, or those that are best where noise is large; shape (n, m)."""
         if self.all_signs:
             return np.array(list(itertools.product((1.0, -1.0), repeat=self._weights.shape[0])))
         return self._best_where_noise_is_large()
 
-    def _best_where_noise_is_large(self) -> Signs:
+    def _best_where_noise_is_large(self) -> Array:
         counts = visits(self._p, min(self._records, 4 * HORIZON))
         if len(strong_components(self._p > 0)) == 1:
             pi = stationary_law(self._p)
@@ -203,7 +187,7 @@ class TiltedChain:
         x, x_ = np.nonzero(~np.eye(self._p.shape[0], dtype=np.bool_))
         return telling((counts @ self._weights.T)[x] - (counts @ self._weights.T)[x_])
 
-    def losses(self, signs: Signs, scale: float) -> Vector:
+    def losses(self, signs: Array, scale: float) -> Vector:
         """Return what each tilt tells at least, under the worst of the initial laws; shape (n,)."""
         tilts = signs @ self._weights / scale
         batch = max(1, _ENTRIES // self._starts.size)
@@ -211,24 +195,20 @@ class TiltedChain:
         rounding = self._error + 16 * UNIT * (self._records + 8) * np.max(np.abs(tilts), axis=1)
         return np.concatenate(losses) - rounding
 
-    def glance(self, scale: float) -> float:
-        """Return about what the tilts tell at a scale: as seen from a middle record, and of few if they are many."""
-        return float(np.max(self._seen_from_the_middle(self.candidates()[:_BATCH], scale)))
-
-    def search(self, signs: Signs, scale: float) -> Signs:
+    def search(self, signs: Array, scale: float) -> Array:
         """Return the best few of many sign vectors, each improved by single flips; as seen from a middle record."""
         signs = signs[: max(1, _AFFORDED // self._p.size)]
-        losses = [self._seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
+        losses = [self.seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
         best = signs[np.argsort(-np.concatenate(losses), kind="stable")[:_STARTS]]
         return np.unique(np.array([self._climb(row, scale) for row in best]), axis=0)
 
     def _climb(self, signs: Vector, scale: float) -> Vector:
-        loss = self._seen_from_the_middle(signs[None, :], scale)[0]
+        loss = self.seen_from_the_middle(signs[None, :], scale)[0]
         every = flips = 1.0 - 2.0 * np.eye(signs.size)
         left = _AFFORDED // self._p.size
         while left > 0:
             left -= len(flips)
-            losses = self._seen_from_the_middle(flips * signs, scale)
+            losses = self.seen_from_the_middle(flips * signs, scale)
             better = losses > loss + 1e-9 * abs(loss)
             if better.any():  # those that were of no use are tried again at the end only
                 best = int(np.argmax(losses))
@@ -241,7 +221,7 @@ class TiltedChain:
                 flips = every
         return signs
 
-    def _seen_from_the_middle(self, signs: Signs, scale: float) -> Vector:
+    def seen_from_the_middle(self, signs: Array, scale: float) -> Vector:
         """Return about what each tilt tells about a record in the middle: with the records near it only."""
         tilts = signs @ self._weights / scale
         g, by_state, law = self._factors(tilts), self._own(tilts), self._starts[:1]
@@ -260,7 +240,7 @@ class TiltedChain:
         far_on, far_back = self._powers(g)
         law, nothing = self._starts, np.ones_like(by_state)
         first = past = np.repeat(law[None], len(by_state), axis=0)
-        steps: list[tuple[NDArray[np.float64], Matrix]] = []
+        steps: list[tuple[Array, Matrix]] = []
         for _ in range(near):
             steps.append((past, law))
             past, law = self._on(g, past), law @ self._p
@@ -287,7 +267,7 @@ class TiltedChain:
         """Return what each tilt tells about a record by its own state; (n, k)."""
         return tilts
 
-    def _on(self, g: Vector, past: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _on(self, g: Vector, past: Array) -> Array:
         """Lead what the past of a record tells, under each initial law (n, laws, k), to the next record."""
         return scaled((g[:, None, :] * past) @ self._p)
 
@@ -300,23 +280,20 @@ class TiltedChain:
         return Powers(g[:, :, None] * self._p), Powers(g[:, None, :] * self._p)
 
 
-def scaled(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def scaled(vectors: Array) -> Array:
     """Scale each row to a largest entry of 1; what has underflowed stays 0, and is looked at no more."""
     return vectors / np.maximum(vectors.max(axis=-1, keepdims=True), _LEAST)
 
 
-def telling(apart: Matrix) -> Signs:
+def telling(apart: Matrix) -> Array:
     """Return the signs of the outputs between two states, (n, m): of the pairs that noise hides least, these first."""
     most = np.argsort(-np.abs(apart).sum(axis=1), kind="stable")[:_BATCH]
     signs = np.where(apart[most] >= 0, 1.0, -1.0)
     return signs[np.sort(np.unique(signs, axis=0, return_index=True)[1])]
 
 
-def _spread(tilts: Matrix, future: Matrix, past: NDArray[np.float64], law: Matrix) -> Matrix:
-    """Largest difference between two states of what a record, its future and its past tell.
-
-    Of each tilt (n, k) and future (n, k), under each initial law: the past is (n, laws, k), the record's law (laws, k).
-    """
+def _spread(tilts: Matrix, future: Matrix, past: Array, law: Matrix) -> Matrix:
+    """Largest difference between two states of what a record tells, its future (n, k) and its past (n, laws, k)."""
     known = (future > _LEAST)[:, None, :] & (past > _LEAST) & (law > _LEAST)
     alone = tilts + np.log(np.maximum(future, _LEAST))
     log_ratios = alone[:, None, :] + np.log(np.where(known, past, 1.0)) - np.log(np.maximum(law, _LEAST))
@@ -355,7 +332,7 @@ def _starts(p: Matrix, initial: Vector | Literal["stationary", "any"]) -> tuple[
 class Powers:
     """Powers of a stack of non-negative matrices applied to vectors, each scaled to a largest entry of 1."""
 
-    def __init__(self, matrices: NDArray[np.float64]) -> None:
+    def __init__(self, matrices: Array) -> None:
         self._doubled = [matrices]
 
     def from_right(self, vectors: Matrix, power: int) -> Matrix:
@@ -364,13 +341,13 @@ class Powers:
             vectors = scaled(np.matmul(matrix, vectors[:, :, None])[:, :, 0])
         return vectors
 
-    def from_left(self, vectors: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    def from_left(self, vectors: Array, power: int) -> Array:
         """Return v M^power, scaled, of several vectors for each matrix: (n, laws, k)."""
         for matrix in self._factors(power):
             vectors = scaled(np.matmul(vectors, matrix))
         return vectors
 
-    def _factors(self, power: int) -> list[NDArray[np.float64]]:
+    def _factors(self, power: int) -> list[Array]:
         while 2 ** len(self._doubled) <= power:
             square = self._doubled[-1] @ self._doubled[-1]
             self._doubled.append(square / np.maximum(square.max(axis=(1, 2), keepdims=True), _LEAST))
@@ -381,18 +358,16 @@ def telling_most(models: Sequence[TiltedChain], scale: float) -> Sequence[Tilted
     """Return members of Θ that are worth a search: of many those of which tilts tell most at about this scale."""
     if len(models) <= _MOST_MODELS:
         return models
-    glances = [-model.glance(scale) for model in models]
-    return [models[i] for i in np.argsort(glances, kind="stable")[:_MOST_MODELS]]
+    # as seen from a middle record, and by few tilts if they are many
+    glances = [float(np.max(model.seen_from_the_middle(model.candidates()[:_BATCH], scale))) for model in models]
+    return [models[i] for i in np.argsort(-np.array(glances), kind="stable")[:_MOST_MODELS]]
 
 
 Tilted = TiltedChain | TiltedNetwork
 
 
 def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> float:
-    """Largest scale found at which a sign tilt of a member of Θ exceeds epsilon; 0 where none was found.
-
-    ``start`` is a scale that is about right.
-    """
+    """Largest scale found, from one that is about right, at which a tilt of a member of Θ exceeds epsilon; or 0."""
     best = 0.0
     for c, model in enumerate(models):
         report_progress("searching for a lower bound", c / len(models))
@@ -408,11 +383,8 @@ def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> f
     return best
 
 
-def _of_leading(model: Tilted, signs: Signs, epsilon: float, start: float, best: float) -> float:
-    """Return the largest scale found at which one of many sign vectors exceeds epsilon, where that is above ``best``.
-
-    It is sought for those that tell most; the others are looked at again there, until none of them tells more.
-    """
+def _of_leading(model: Tilted, signs: Array, epsilon: float, start: float, best: float) -> float:
+    """Return the largest scale above ``best`` at which one of many signs exceeds epsilon, by the leading ones."""
     largest, scale = best, start
     while True:
         losses = model.losses(signs, scale)
@@ -425,7 +397,7 @@ def _of_leading(model: Tilted, signs: Signs, epsilon: float, start: float, best:
         largest, scale = better, better * (1 + model.tolerance)
 
 
-def _too_small(model: Tilted, signs: Signs, epsilon: float, start: float) -> float:
+def _too_small(model: Tilted, signs: Array, epsilon: float, start: float) -> float:
     """Return the largest scale found at which one of some sign vectors exceeds epsilon."""
     return bracket(
         lambda scale: float(np.max(model.losses(signs, scale), initial=0.0)),
@@ -443,17 +415,13 @@ class TiltedSteps(TiltedChain):
     """What sign tilts of a release of numbers of steps tell; a step x → y counts in ``outputs[x, y]``, −1 for none."""
 
     def __init__(
-        self,
-        transition_matrix: Matrix,
-        initial: Vector | Literal["stationary", "any"],
-        outputs: NDArray[np.int64],
-        records: int,
+        self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"], outputs: Whole, records: int
     ) -> None:
         counted = outputs.ravel()
         weights = (np.arange(int(counted.max()) + 1)[:, None] == counted).astype(np.int64)
         super().__init__(transition_matrix, initial, weights, records)
 
-    def _best_where_noise_is_large(self) -> Signs:
+    def _best_where_noise_is_large(self) -> Array:
         p, k = self._p, self._p.shape[0]
         steps = min(self._records, 4 * HORIZON)
         counts = visits(p, steps)[:, :, None] * p  # how often each step follows in the mean, from each state
@@ -473,7 +441,7 @@ class TiltedSteps(TiltedChain):
     def _own(self, tilts: Matrix) -> Matrix:
         return np.zeros((len(tilts), self._p.shape[0]))
 
-    def _on(self, g: Vector, past: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _on(self, g: Vector, past: Array) -> Array:
         return scaled(np.matmul(past, g))
 
     def _back(self, g: Vector, future: Matrix) -> Matrix:

@@ -1,19 +1,13 @@
-r"""The two sides of a record: through which kernels its future and its past tell about it.
+"""The two sides of a record: through which kernels its future and its past tell about it (docs/proofs/propagation.md).
 
 Places count from a side's own end of the chain: place j is the j-th record from the end for the future, the j-th
-record for the past. A side turns bounds A at place j − 1 into what arrives at place j, Φ(A); see
-:mod:`pufferfish._core.propagation.chain`. Where the matrix goes through the phases of a cycle, a place may be at any
-of them: bounds are then stacks of matrices, one for each phase, and Φ takes each from the phase beside it.
+record for the past. A side turns bounds A at place j − 1 into what arrives at place j, Φ(A). Where the matrix goes
+through the phases of a cycle, bounds are stacks of matrices, one for each phase that a place may be at.
 
 Under every initial law the past is bounded twice, and the least counts, pair by pair: by the contraction of
 :mod:`pufferfish._core.phi.any_initial_law`, and, from the third record on, by what the laws that the steps lead to can
-tell (with many states by bounds on these laws). Bounds then fall from place to place, and sweeps come to fixed points
-from above.
-
-**A matrix of its own at every step, between two bounds.** The recursion holds for such a chain too; with the worst
-matrix at each step it holds for all of them at once. The future's message is Φ over the interval matrix
-(:mod:`pufferfish._core.phi.rows_between_bounds`), the past's the least of the contraction and of Φ over bounds on the
-reversed kernel: chains that mix forget their start.
+tell. Bounds then fall from place to place, and sweeps come to fixed points from above. Where every matrix is any one
+between two bounds, Φ is that of the worst (:mod:`pufferfish._core.phi.rows_between_bounds`).
 """
 
 from abc import ABC, abstractmethod
@@ -22,22 +16,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
+from pufferfish._core import Mask, Matrix, Vector
 from pufferfish._core.chains.markov import LogVectorPath, bool_matmul, log_of
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.any_initial_law import LEAST, AfterStart, fits
 from pufferfish._core.phi.certificate import search_each
 from pufferfish._core.phi.phi import Kernel, without_flows
-from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals, reversed_bounds
+from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals
 from pufferfish._core.propagation.steps import FixedPoint, Settled, Steps
 from pufferfish.errors import ModelError
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Vector = NDArray[np.float64]
 
 _MOST_PLACES = 100_000  # places of all phases together that are visited one by one at most, in cycles
 _UNTIL_SETTLED = 4  # how many times more of them are visited until a given initial law is forgotten
@@ -102,7 +92,8 @@ class Side(ABC):
 
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of different states that hold all pairs which the places first to last can have."""
-        return _pairs(self.states(first, last))
+        states = self.states(first, last)
+        return states[..., :, None] & states[..., None, :] & ~np.eye(states.shape[-1], dtype=np.bool_)
 
 
 class Homogeneous(Side):
@@ -156,11 +147,7 @@ class Homogeneous(Side):
 
 
 class AnyPast(Side):
-    """The past under every initial law, and under every matrix above ``lower`` where there is one.
-
-    Without ``ages`` only by the contraction that holds for every law of the record before, as where a chain may begin
-    at any place.
-    """
+    """The past under every initial law, and every matrix above ``lower``; without ``ages`` at every age."""
 
     def __init__(self, steps: Steps, lower: Matrix | None = None, *, ages: bool = True) -> None:
         self._prior = steps.any_prior(lower)
@@ -190,10 +177,7 @@ class AnyPast(Side):
         return self._fixed.of((states.tobytes(), known), made)(loss, room)
 
     def from_here(self, place: int) -> Side | None:
-        """Return this side, once the states that records can have do not change any more.
-
-        What it says of a place holds of every later one: there is more between them and the first record, not less.
-        """
+        """Return this side, once states do not change any more: what it says of a place holds of every later one."""
         if place > 1 and np.array_equal(self.states(place - 1, place), self.states(place + 1, place + 1)):
             return self
         return None
@@ -248,15 +232,12 @@ class AnyPast(Side):
         return self._steps.solve_past(residual, ends, shares)
 
 
-def _laws_after(steps: Steps, lower: Matrix | None) -> "_LawsOfSteps | _LawsBetween | None":
-    """Return what is known of the law of a record some steps after the first one, whose law may be any.
-
-    What holds after n steps holds later on too, so few n do.
-    """
+def _laws_after(steps: Steps, lower: Matrix | None) -> "_LawsOfSteps | Marginals | None":
+    """Return what is known of the law of a record some steps after the first one; it holds later on too."""
     k, phases = steps.k, max((1, *steps.phases))
     if lower is None and fits(phases, k):
         return _LawsOfSteps(steps)
-    return None if steps.phases else _LawsBetween(steps.matrices if lower is None else lower, steps.matrices)
+    return None if steps.phases else Marginals(steps.matrices if lower is None else lower, steps.matrices)
 
 
 class _GivenPast(Side):
@@ -271,7 +252,7 @@ class _GivenPast(Side):
         self._reachable = steps.reached(initial > 0)
         self._path = LogVectorPath(initial, steps.matrices, steps.moved_on)
         self._marginals = [(self._path.log, self._path.support, self._path.log_error)]
-        self._ratios = steps.past()
+        self._ratios = steps.ratios(-1)
         prior = steps.any_prior()
         follows = steps.followers(self._reachable)
         self._always = under_any_prior(prior, prior.solve, follows, self._reachable)
@@ -342,15 +323,14 @@ class _GivenPast(Side):
         rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
         kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
         self._settled_law = log_pi, support, drift + 2 * error + rounding
-        return Homogeneous.of(kernel, self._steps.past())
+        return Homogeneous.of(kernel, self._steps.ratios(-1))
 
 
 def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
     """Return about where the bounds of a side settle: what small losses of equal size add up to, if they are that.
 
-    A record that moves from x to x' moves the expected time spent in z by Z(x,z) − Z(x',z), Z = Σ_i Kⁱ; half of the sum
-    of these over all z is what a loss of 1 for any change adds up to. Values without a loss between them, such as kinds
-    of stay in one state, are one z: a guess that is too large is a bad one. Nothing is claimed of it.
+    A record that moves from x to x' moves the expected time spent in z by Z(x,z) − Z(x',z), Z = Σ_i Kⁱ. Values without
+    a loss between them are one z. Nothing is claimed of it.
     """
     k = len(loss)
     matrix = np.where(kernel.rows[:, None], (kernel.upper + kernel.lower) / 2, 0.0)
@@ -370,7 +350,7 @@ def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
 def future_of(steps: Steps, possible: Mask) -> Side:
     """Return the future of a chain's records: the kernel is P, on the states that can occur."""
     logs = log_of(steps.matrices, steps.matrices > 0)
-    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.future())
+    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.ratios(1))
 
 
 def past_of(steps: Steps, initial: Vector | str) -> Side:
@@ -380,7 +360,7 @@ def past_of(steps: Steps, initial: Vector | str) -> Side:
     if initial == "any":
         return AnyPast(steps)
     law, positive, error = steps.law()
-    side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.past())
+    side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.ratios(-1))
     side._law = log_of(law, positive), positive, error
     return side
 
@@ -412,10 +392,6 @@ def under_any_prior(
     return FixedPoint(message, solve, closed=False)
 
 
-def _pairs(states: Mask) -> Mask:
-    return states[..., :, None] & states[..., None, :] & ~np.eye(states.shape[-1], dtype=np.bool_)
-
-
 def _most_steps(phases: tuple[int, ...], times: int = 1) -> int:
     """How many places are visited one by one at most: a place of a cycle takes as long as all its phases."""
     return int(np.clip(times * _MOST_PLACES // max((1, *phases)), 16, Side.most_steps))
@@ -430,24 +406,6 @@ def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
 
 
 # -- The laws that the steps of a chain lead to, from any law of the first record ------------------------------------
-
-
-class _LawsBetween:
-    """Bounds on every probability, where each matrix is any between two bounds."""
-
-    def __init__(self, lower: Matrix, upper: Matrix) -> None:
-        self._lower, self._upper = lower, upper
-        self._marginals = Marginals(lower, upper)
-        self._backward: dict[int, IntervalRatios] = {}
-
-    def known(self, steps: int) -> int:
-        return self._marginals.after(steps)[0]
-
-    def after(self, known: int, states: Mask) -> IntervalRatios:
-        if known not in self._backward:
-            _, least, most = self._marginals.after(known)
-            self._backward[known] = IntervalRatios(*reversed_bounds(least, most, self._lower, self._upper))
-        return self._backward[known]
 
 
 class _LawsOfSteps:

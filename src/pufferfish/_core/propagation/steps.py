@@ -1,9 +1,8 @@
 r"""The steps of a chain, and bounds that hold at every distance: certified fixed points of A ↦ d + Φ(A).
 
-If A ≥ d + Φ(A) entrywise, then by induction every bound that the recursion :math:`A_i = d + \Phi(A_{i+1})` ever makes,
-started below A, stays below A, because Φ grows with A. Any such A will do; Newton's method looks for the least one.
-It aims at the fixed point for a loss that is a little larger, so that the inequality has room for rounding, and what it
-finds counts only once the inequality has been checked with Φ rounded up.
+If A ≥ d + Φ(A), every bound that the recursion :math:`A_i = d + \Phi(A_{i+1})` makes, started below A, stays below A.
+Newton's method looks for the least such A, with a slightly larger loss to leave room for rounding; what it finds counts
+only once the inequality has been checked with Φ rounded up.
 """
 
 from collections.abc import Callable
@@ -11,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
+from pufferfish._core import Indices, Mask, Matrix, Whole
 from pufferfish._core.chains.markov import (
     bool_matmul,
     log_of,
@@ -25,9 +24,6 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.phi.any_initial_law import AnyPrior
 from pufferfish._core.phi.phi import LogRatios, StackedRatios, close, solve_around, solve_flat
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn.
 SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -49,20 +45,10 @@ class _Unbounded(Exception):
 
 
 class FixedPoint:
-    """Least certified A ≥ d + Φ(A) for losses d that change little from call to call.
+    """Least certified A ≥ d + Φ(A), or a stack of them, for losses d that change little from call to call.
 
-    A may be a stack of matrices, one for each phase of a cycle: the inequality is checked for every phase.
-
-    Parameters
-    ----------
-    phi : callable
-        A ↦ an upper bound on Φ(A).
-    solve : callable
-        r ↦ the solution of δ = r + Φ'δ, for the derivative Φ' at the last call of ``phi``.
-    closed : bool, default True
-        Whether to close bounds by shortest paths, which loses nothing where they are bounds on one cone.
-    guess : callable, optional
-        d ↦ where to begin, any matrix; by default at d itself.
+    ``phi`` bounds Φ(A) from above, ``solve`` solves δ = r + Φ'δ for the derivative Φ' at its last call. If ``closed``,
+    bounds are closed by shortest paths. ``guess`` says where to begin; by default at d itself.
     """
 
     def __init__(
@@ -137,15 +123,9 @@ class FixedPoint:
 
 
 class Steps:
-    """The steps of a chain: P, or P_φ of the step from each phase φ of a cycle to the next, whose first may be any.
+    """The steps of a chain: P, or P_φ of the step from each phase φ of a cycle to the next, rows = from; (..., k, k).
 
-    Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not:
-    what follows from them is written once for both.
-
-    Parameters
-    ----------
-    matrices : (..., k, k) ndarray
-        P or P_φ, rows = from.
+    Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not.
     """
 
     def __init__(self, matrices: Matrix) -> None:
@@ -169,19 +149,15 @@ class Steps:
                 return states
             states = grown
 
-    def restricted(self, states: NDArray[np.intp]) -> "Steps":
+    def restricted(self, states: Indices) -> "Steps":
         """Return the steps among some states."""
         return Steps(self.matrices[..., states[:, None], states])
 
     def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
         """Return the stationary or periodic law, where it is positive, and a bound on the error of its logarithms.
 
-        ``support`` are states that the chain cannot leave; without a cycle it is irreducible on them.
-
-        Raises
-        ------
-        ModelError
-            If there are several, or it is too small to compute accurately.
+        ``support`` are states that the chain cannot leave; without a cycle it is irreducible on them. A ModelError if
+        there are several laws, or one is too small to compute accurately.
         """
         if self.phases:
             return periodic_law(self.matrices, None if support is None else support[0])
@@ -195,23 +171,16 @@ class Steps:
         k, left = self.k, self.followers(support) & ~support
         return not left.any() and period_mixes(self.matrices.reshape(-1, k, k), support.reshape(-1, k))
 
-    def future(self) -> Any:
-        """Return Φ of kernels that lead on: called with a kernel and with bounds on what follows."""
-        return StackedRatios(1) if self.phases else LogRatios()
-
-    def past(self) -> Any:
-        """Return Φ of kernels that lead back."""
-        return StackedRatios(-1) if self.phases else LogRatios()
+    def ratios(self, beside: int) -> Any:
+        """Return Φ of kernels that lead on, 1, or back, −1: called with a kernel and with bounds on what follows."""
+        return StackedRatios(beside) if self.phases else LogRatios()
 
     def any_prior(self, lower: Matrix | None = None) -> AnyPrior:
         """Return what the past tells under every law of the record before; with ``lower`` for all matrices above it."""
         return AnyPrior(self.matrices, lower)
 
-    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ, where each entry changes with some of those at the place before it.
-
-        By which entries of it, as flat indices, and how much: ``ends`` and ``shares``, of shape (..., k², m).
-        """
+    def solve_past(self, residual: Matrix, ends: Whole, shares: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ, where Φ' are :data:`~pufferfish._core.phi.phi.Slopes` by the place before."""
         if self.phases:
             return solve_around(residual, ends, shares, -1)
         return solve_flat(residual, ends, shares)

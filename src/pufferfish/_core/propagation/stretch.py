@@ -1,16 +1,15 @@
 r"""Stretches: what is told of many records in a row, from what propagation says of the first and of the last one.
 
-Let the secrets be events about the values of the records i … j of a chain. With F and G of
-:mod:`pufferfish._core.propagation.chain`, and δ the loss of a step, they leak at most
+With F and G of :mod:`pufferfish._core.propagation.chain`, and δ the loss of a step, events about the values of the
+records i … j leak at most
 
 .. math::
     \max_{x \ne x'} \; G_i[x_i, x'_i] + \sum_{t=i}^{j} d_t(x_t, x'_t)
     + \delta \, |\{t < j : (x_t, x_{t+1}) \ne (x'_t, x'_{t+1})\}| + F_j[x_j, x'_j]
 
-over paths x, x' that can occur; they may begin or end at one state. docs/proofs/stretches.md has the proof, and how
-the maximum is found: for one place record by record, in whole multiples of a small power of two, so that it is seen
-exactly when sums grow by the same number again and again; for every place by bounds on groups of them, of which those
-with the largest are divided. Places that look alike, as those of one hour of every day, are looked at together.
+over paths x, x' that can occur (docs/proofs/stretches.md). For one place the maximum is found record by record, in
+whole multiples of a small power of two, so that it is seen exactly when sums grow by the same number again and again;
+for every place by bounds on groups of them, of which those with the largest are divided.
 """
 
 import heapq
@@ -24,14 +23,10 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Whole
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish._core.propagation.sweep import Repeated, Run, Segment
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Whole = NDArray[np.int64]
 
 _BITS = 60  # losses are whole multiples of their sum over two to so many: sums of them fit 64 bits
 SAME = 2.0**-36  # sums that differ by less than this share are one sum that was rounded in different ways
@@ -39,8 +34,7 @@ SAME = 2.0**-36  # sums that differ by less than this share are one sum that was
 _NEVER = -(2**62)
 # Places are not told apart any more once their bound is above what one of them attains by this share.
 _NEAR_ENOUGH = 1e-7
-# How many bounds on places in a row are computed at most; then the largest of them is taken.
-_MOST_BOUNDS = 2000
+_MOST_BOUNDS = 2000  # how many bounds on places in a row are computed at most; then the largest of them is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +60,9 @@ class PathPair:
 class _Moves:
     """The steps that are possible, for largest sums over paths; stacks of matrices, one for each phase.
 
-    ``possible``, (N, k, k), is by the phase of the record that a step begins at, rows = from. Where N is 1 stacks are
-    of any size, and what is in one place of them stays there. ``step`` is the loss of a step on which two paths differ,
-    and ``near`` the pairs of states that they may be at, None for all. ``backwards`` paths are followed from their
-    ends.
+    ``possible``, (N, k, k), is by the phase of the record that a step begins at; where N is 1 stacks are of any size.
+    ``step`` is the loss of a step on which two paths differ, ``near`` the pairs of states that they may be at, None for
+    all. ``backwards`` paths are followed from their ends.
     """
 
     def __init__(self, possible: Mask, step: int, near: Mask | None, *, backwards: bool) -> None:
@@ -105,7 +98,7 @@ class _Moves:
             return np.broadcast_to(values.max(axis=2, keepdims=True), values.shape)
         return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
 
-    def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
+    def _best(self, values: Whole, sources: Indices) -> Whole:
         n, k = len(values) // self.period, values.shape[-1]
         stacked = values.reshape(n, -1, k).swapaxes(0, 1).reshape(-1, n * k)  # every phase has a row for each state
         rows = np.concatenate([stacked, np.full((1, n * k), _NEVER)])
@@ -119,9 +112,8 @@ class _Moves:
     def pairs_after(self, apart: Whole, together: Mask) -> tuple[Whole, bool]:
         """Return the largest sums one step later, without the loss of the record there.
 
-        ``apart`` are those of two different paths, by the states they have come to, ``together`` where two equal paths
-        may have come to. Also returns whether no paths that part only now have a larger sum than those that parted
-        before.
+        From those of paths that are ``apart``, and where equal ones are ``together``. And whether no paths that part
+        only now have a larger sum.
         """
         later = self._second_after(self._first_after(apart)) + self._step
         if self._step:
@@ -157,9 +149,9 @@ class _Paths:
     def follow(self, steps: int, loss: Whole) -> None:
         """Go on through a run of records with the same loss.
 
-        As soon as the largest sums are those of an earlier record and one number more, by phase, they go on like this.
-        That is exact where no paths that part later would have had a larger sum, or where the number is 0. Earlier
-        records are compared at distances that grow twofold, so a cycle of any length is found.
+        Once the largest sums are those of an earlier record and one number more, by phase, they go on like this:
+        exactly, where no paths that part later would have had a larger sum, or the number is 0. Distances grow twofold,
+        so any cycle is found.
         """
         period, left = self.moves.period, steps
         earlier, together, since, patience, parted_before = self.apart, self.together, 0, period, True
@@ -205,21 +197,11 @@ def worst_paths(
 ) -> PathPair | None:
     """Return the two possible paths of one stretch that are told apart best; None where it has one path only.
 
-    Parameters
-    ----------
-    past, future : (..., k, k) ndarray
-        G at the first record of the stretch and F at the last one, without losses of its own; for a cycle by the phase
-        of that record. −∞ in G for pairs of states that the record never has at one place.
-    own : sequence of Run
-        Losses of the records of the stretch, from the first to the last.
-    states : (..., k) ndarray of bool
-        States that the first record can have.
-    transitions : (..., k, k) ndarray of bool
-        Steps that can occur; rows = from, by the phase of the record that they begin at.
-    step, near, witness
-        Loss of a step inside of the stretch on which the paths differ (G and F hold those at its border); pairs of
-        states that the paths may be at, by default all; and whether to say where they began, else the bound alone is
-        right.
+    ``past`` is G at the first record of the stretch and ``future`` F at the last one, (..., k, k), by the phase of that
+    record; G is −∞ for pairs of states that the record never has at one place. ``own`` are the losses of the records,
+    ``states`` (..., k) those that the first one can have, and ``transitions`` (..., k, k) the steps that can occur, by
+    the phase of the record that they begin at. ``step`` is the loss of a step inside of the stretch on which the paths
+    differ, ``near`` the pairs of states that they may be at. Without a ``witness`` only the bound is right.
 
     Examples
     --------
@@ -432,8 +414,8 @@ def worst_place(
     """Bound what is told of every stretch of a chain that begins at the places 1 … ``places``.
 
     ``past`` has the states of its places. ``evaluate`` is given the losses of so many records of a stretch, G at its
-    first place, and F so many places ``ahead`` of it. It must not fall as these grow. G is −∞ for pairs of states that
-    no place has: no bound ties these together.
+    first place (−∞ for pairs of states that no place has), and F so many places ``ahead`` of it; it must not fall as
+    these grow.
     """
     search = _Places(past, future, runs, records, ahead, evaluate)
     most, queue, bounds = StretchLeak(0.0), list[tuple[float, int, _Group]](), 0
@@ -460,10 +442,7 @@ def worst_place(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unfolded:
-    """A chain whose profile repeats, with so many of its cycles that every stretch is there.
-
-    ``left_out`` has for each repetition its first and last place, and how many places were left out behind it.
-    """
+    """A chain with so many cycles that every stretch is there; of each repetition its places, and those left out."""
 
     runs: list[Run]
     past: list[Segment]
@@ -478,16 +457,11 @@ class Unfolded:
 
 
 def unfolded(
-    runs: Sequence[Run],
-    past: Sequence[Segment],
-    future: Sequence[Segment],
-    repeated: Sequence[Repeated],
-    records: int,
+    runs: Sequence[Run], past: Sequence[Segment], future: Sequence[Segment], repeated: Sequence[Repeated], records: int
 ) -> Unfolded:
     """Return a chain with as many cycles as a stretch of so many records can tell from more of them.
 
-    From the runs that are kept of a folded profile, what arrives at their places, and the cycles among them that stand
-    for several. No segment is in two runs.
+    From the runs of a folded profile, what arrives at their places, and its cycles. No segment is in two runs.
     """
     ends = [0, *accumulate(run.steps for run in runs)]
     blocks, start = list[tuple[int, int, int, int]](), 0

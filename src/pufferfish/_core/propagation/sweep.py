@@ -1,13 +1,11 @@
 """Sweeps: what one side of a chain tells about every record, from its end inwards.
 
 On a run of records with the same loss a sweep stops as soon as it moves no more and is below a certified fixed point
-(:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run: the cost does not depend on the
-length.
+(:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run.
 
-**Profiles that repeat.** A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such
-a repetition the first and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps
-begin with a bound that they do not end above, so by induction every later cycle begins below that bound too. A year
-costs what a few days do. Only chains that are too long to be followed record by record are folded.
+Of a profile that repeats, such as one hour of each day for a year, one cycle stands for all but the first and the last:
+its sweeps begin with a bound that they do not end above, so by induction every later cycle begins below it too. Only
+chains that are too long to be followed record by record are folded.
 """
 
 import math
@@ -17,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Mask, Matrix
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.phi import close
 from pufferfish._core.propagation.past_and_future import Homogeneous, Side
@@ -48,10 +46,7 @@ class Fold:
     repeated: tuple[Repeated, ...]
 
     def place(self, place: int, steps: Sequence[int]) -> int:
-        """Return the record that one of the folded profile stands for, 1-based: in a cycle, one of the middle cycle.
-
-        ``steps`` are the records of each stretch of the folded profile.
-        """
+        """Return a record that one of the folded profile stands for, 1-based; ``steps`` are those of its stretches."""
         more = 0
         for cycle in self.repeated:
             before, length = sum(steps[: cycle.first]), sum(steps[cycle.first : cycle.stop])
@@ -99,9 +94,6 @@ def _most(ids: Sequence[int], place: int) -> tuple[int, int]:
             best = period, times
     return best
 
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # A bound for losses that are larger by this share is above any that another run may have settled at.
 _ROOMIER = 1e-5
@@ -155,10 +147,7 @@ def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
 
 
 def sweep(side: Side, runs: Sequence[Run], *, proven: bool = True) -> list[Segment]:
-    """Run from a side's end of the chain inwards; the segments cover all places, in order.
-
-    Without ``proven`` a run ends as soon as the sweep hardly moves, and what is said of its rest is no bound.
-    """
+    """Run from a side's end of the chain inwards; unless ``proven``, a run ends as soon as the sweep hardly moves."""
     sweeper = _Sweep(side, runs, proven=proven)
     for run in runs:
         sweeper.follow(run)
@@ -235,9 +224,8 @@ class _Sweep:
     def repeat(self, cycle: Sequence[Run]) -> bool:
         """Go through a cycle of runs that comes several times, and return whether the bounds hold each time.
 
-        What enters is raised to a bound A with which the cycle ends at most at A. Bounds only grow with what enters
-        them, so whatever is below A as the first cycle begins is below A as every later one does, and what one cycle
-        told from A on covers all of them. What follows goes on from A.
+        What enters is raised to a bound A with which the cycle ends at most at A: then by induction what one cycle told
+        from A on covers all of them, and what follows goes on from A.
         """
         side = self.side.from_here(self.place)
         if side is None or self.a is None:
@@ -275,10 +263,7 @@ class _Sweep:
 def _covering(
     side: Side, place: int, a: Matrix | None, run: Run, heaviest: Matrix | None, room: float
 ) -> Settled | None:
-    """Return a bound that covers all places after this one, if there is one that ``a`` is below.
-
-    With ``heaviest``, the largest losses of all runs, bounds that cover more than they need to are tried too.
-    """
+    """Return a bound for all later places that ``a`` is below; with ``heaviest`` losses wider ones are tried too."""
     entering = side.secrets(max(place, 1), max(place, 1))
 
     def covers(candidate: Settled | None) -> bool:
@@ -325,8 +310,8 @@ def _lifted_above(side: Side, settled: Settled | None, a: Matrix | None, enterin
 def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:
     """Return a bound that covers so many places after this one: what a step adds now, no later one exceeds.
 
-    Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
-    add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
+    As Φ(A + μ) ≤ Φ(A) + μ for a closed A, n steps add at most nμ (docs/proofs/propagation.md). The fixed point may be
+    far above in a chain that hardly moves.
     """
     later_side = side.from_here(place)
     if not isinstance(later_side, Homogeneous) or side.phases:
@@ -347,10 +332,7 @@ def _largest(settled: Settled) -> float:
 
 
 def exact_steps(side: Side, runs: Sequence[Run]) -> int:
-    """How many places a sweep visits one by one; a single long run of a settled side needs none.
-
-    Its middle is then farther from both ends than a sweep would come, or steps take too long.
-    """
+    """How many places a sweep visits one by one: none of a single long run whose middle is far away."""
     work = len(runs[0].loss) ** 4 * max((1, *side.phases))
     most = int(np.clip(5e9 / work, min(64, side.most_steps), side.most_steps))
     longest = 2 * most if most * work <= _CHEAP else most // 2

@@ -1,16 +1,11 @@
-"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4.
+"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4 (docs/proofs/quilts.md).
 
 The quilts of node i are {X_{i−a}, X_{i+b}} with 1 ≤ a ≤ i and 1 ≤ b ≤ T−i+1, where the far ends a = i and b = T−i+1
-stand for "no record on that side": they carry no influence, and a+b−1 is the number of nearby records in all four cases
-of Lemma 4.6. A quilt has a **weight**, the summed losses of its nearby records, which grows with a and b, and an
-**influence**, the max over secret pairs of left_a + right_b, which falls. On a box of quilts the weight of the nearest
-corner and the influence of the farthest bound the objective from below: best-first search over boxes finds the minimum
-after looking at few of the ~T² quilts.
-
-**Worst node.** Where the nodes of a group share their left parts, and the weight depends on the number of nearby
-records only, the worst node is the one that is worst served by one-sided quilts alone, found by bisection.
-
-Proofs: ``docs/proofs/quilts.md``.
+stand for "no record on that side". A quilt has a **weight**, the summed losses of its a+b−1 nearby records, which grows
+with a and b, and an **influence**, the max over secret pairs of left_a + right_b, which falls. On a box of quilts the
+weight of the nearest corner and the influence of the farthest bound the objective from below: best-first search over
+boxes. Where nodes share their left parts and the weight depends on the number of nearby records only, the worst node is
+the one worst served by one-sided quilts alone, found by bisection.
 """
 
 import heapq
@@ -21,11 +16,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Vector, Whole
 from pufferfish._core.numbers.rounding import down, up
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +72,16 @@ the noise that the best one known allows: which way to search first.
 class SearchProblem:
     """What the search needs to know of one group of nodes of one chain of ``length`` records.
 
-    ``left`` and ``right`` return the parts at a distance of at least 1, for every secret pair. ``weight`` sums the
-    losses of records first..last (1-based, both included), rounded up, and ``weights`` those of many runs; if
-    ``uniform``, it depends on the number of records only. A quilt that is not trivial has at most ``longest`` nearby
-    records.
+    ``left`` and ``right`` are the parts at a distance ≥ 1, for every secret pair. ``weight`` sums the losses of records
+    first..last, 1-based, rounded up, ``weights`` those of many runs; if ``uniform``, it depends on the number of
+    records only. A quilt that is not trivial has at most ``longest`` nearby records.
     """
 
     length: int
     left: Callable[[int], Vector]
     right: Callable[[int], Vector]
     weight: Callable[[int, int], float]
-    weights: Callable[[NDArray[np.int64], NDArray[np.int64]], Vector]
+    weights: Callable[[Whole, Whole], Vector]
     uniform: bool
     longest: int
 
@@ -152,8 +144,7 @@ def best_quilt(
 ) -> Quilt:
     """Return the least quilt of a node over a box of ends that always includes the trivial quilt's corner.
 
-    ``enough``: stop as soon as a quilt is at or below this. ``below``: quilts of this or more are of no use, and any is
-    returned where none is below it. ``hint``: ends to try first.
+    It stops at a quilt of ``enough``; those of ``below`` or more are of no use. ``hint``: ends to try first.
     """
     far_a, far_b = node, problem.length - node + 1
     a_box, b_box = left_ends or (1, far_a), right_ends or (1, far_b)
@@ -219,8 +210,7 @@ def worst_node(
 ) -> Quilt | None:
     """Return the worst node's best quilt among the nodes first..last of one group; None if ``floor`` is no better.
 
-    Nodes that are no worse than ``floor``, the worst so far, are dropped as early as possible. Quilts of ``below`` or
-    more are of no use: a node that needs one decides, whatever the others need.
+    Quilts of ``below`` or more are of no use: a node that needs one decides, whatever the others need.
     """
     enough = -math.inf if floor is None else floor.value
     hint = None if floor is None else (floor.a, floor.b)
@@ -291,9 +281,7 @@ _ALIKE = 32  # last digits of a value that rounding a weight, an influence and t
 _REMEMBERED = 32  # quilts found elsewhere that are tried on all nodes when the value that they must reach has risen
 
 
-def _excess(
-    problem: SearchProblem, objective: Objective, nodes: NDArray[np.int64], quilt: Quilt, value: float
-) -> Vector:
+def _excess(problem: SearchProblem, objective: Objective, nodes: Whole, quilt: Quilt, value: float) -> Vector:
     """Weight by which a quilt, moved to each of several nodes and cut at the chain's ends, misses ``value``."""
     first, last = nodes - quilt.a + 1, nodes + quilt.b - 1
     has_left, has_right = first > 1, last < problem.length

@@ -1,22 +1,18 @@
-r"""Max-influence of chain quilts: how much the records at a distance tell about one record.
+r"""Max-influence of chain quilts: how much the records at a distance tell about one record (docs/proofs/quilts.md).
 
-For a node i of a chain (1-based here, as in the paper) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the quilt's law
-given two values x, x' of X_i splits into a right and a left part (Section 4.4):
+For a node i of a chain (1-based) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the quilt's law given two values x, x'
+of X_i splits into a right and a left part (Section 4.4):
 
 .. math::
     \mathrm{right}_b(x,x') &= \max_y \log P^b(x,y)/P^b(x',y) \\
     \mathrm{left}_{i,a}(x,x') &= \log \pi_i(x')/\pi_i(x) + \max_y \log P^a(y,x)/P^a(y,x')
 
 The max-influence is the largest sum over pairs x ≠ x' of the support of π_i (Definition 4.1). Neither part ever
-increases with its distance (data processing). The node enters only through the **prior** log π_i(x')/π_i(x), so nodes
-fall into groups that share their left parts, with a prior that covers all of them. All numbers are rounded up by their
-certified error.
+increases with its distance. The node enters only through the **prior** log π_i(x')/π_i(x), so nodes fall into groups
+that share their left parts, with a prior that covers all of them.
 
 :class:`IntervalInfluence` is the same where the matrix of every step is any one between two bounds, and the initial law
-any: the right part by one Φ a step and by bounds on the entries of products, the left part by entries or by Hilbert's
-projective diameter, far ends by Birkhoff's theorem.
-
-Proofs: ``docs/proofs/quilts.md``, and ``docs/proofs/intervals.md`` for bounds.
+any (docs/proofs/intervals.md).
 """
 
 import math
@@ -25,8 +21,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Indices, Mask, Matrix, Vector
 from pufferfish._core.chains.markov import (
     LogPowers,
     LogVectorPath,
@@ -45,9 +41,6 @@ from pufferfish.errors import ModelError
 
 # -- Max-influence of chain quilts where the matrix of every step is any one between two bounds ----------------------
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _WORK, _MOST_STEPS = 3e8, 2048  # bounds are computed step by step up to so many, and while steps times k⁵ is below this
 _NEAR = 1e-4  # a diameter below this is left to Birkhoff's theorem
@@ -64,7 +57,7 @@ class NodeGroup:
 
     first: int
     last: int
-    pairs: NDArray[np.intp]
+    pairs: Indices
     prior: Vector
 
 
@@ -149,31 +142,24 @@ def _log_ratios(most: Matrix, least: Matrix) -> Matrix:
     return max_log_ratio(logs)[: len(most), len(most) :] + 8 * UNIT * 700
 
 
-SINGLE_NODES = 4096
-"""Nodes up to here are groups of their own until the marginals settle."""
+SINGLE_NODES = 4096  # nodes up to here are groups of their own until the marginals settle
 
 SETTLED = 1e-10
 """Marginals have settled once every later prior is within this of the stationary one, plus rounding; the excess
 and the rounding are added to the prior, so the bound holds whatever this number."""
 
-NOTHING = 1e-10
-"""Nats by which a part may still fall and count as settled."""
+NOTHING = 1e-10  # nats by which a part may still fall and count as settled
 
 
 class ChainInfluence:
     """Right and left log-ratio bounds of one chain, computed when asked for and kept.
 
-    ``initial`` is the initial law (k,), "stationary", or "any" for the class of all of them. If ``structural``, the
-    left maximum runs over states that the record can take (Definition 4.1); otherwise over all states, as the paper's
-    equation prints it: larger or equal.
+    ``initial`` is the initial law (k,), "stationary", or "any". If ``structural``, the left maximum runs over states
+    that the record can take (Definition 4.1); otherwise over all states, as the paper's equation prints it: no less.
     """
 
     def __init__(
-        self,
-        transition_matrix: Matrix,
-        initial: Vector | Literal["stationary", "any"],
-        *,
-        structural: bool = True,
+        self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"], *, structural: bool = True
     ) -> None:
         self._p = transition_matrix
         self._k: int = transition_matrix.shape[0]
@@ -214,12 +200,7 @@ class ChainInfluence:
         return self._known[key]
 
     def _settled_before(self, distance: int, support: Mask | None) -> Matrix | None:
-        """Return the part at a shorter distance that has settled: no distance beyond it tells more, or much less.
-
-        A part never grows, and is at least what the other order of the pair has with a minus sign. Only powers of two
-        are asked, so that what is proved does not depend on what was asked before. A chain of many states that mixes
-        fast then costs a few powers of its matrix, however long it is.
-        """
+        """Return the part at a shorter distance, a power of two, that has settled: no later one tells more."""
         near = 1
         while near < distance:
             ratios = self._ratios(near, support)

@@ -1,18 +1,13 @@
 """Best quilts on any Bayesian network: the search behind Algorithm 2.
 
-A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby*, the rest *remote*; from Q
-alone both follow. Its **weight** is the summed loss of the nearby nodes, i among them; its **influence** the largest
-log ratio e(X_Q | X_i) over the secret pairs; the objective grows with both.
+A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby*; its **weight** is the summed
+loss of the nearby nodes, i among them; its **influence** the largest log ratio e(X_Q | X_i) over the secret pairs.
 
 All quilts worth having are the neighbours of a connected set I around i in the moral graph of the network without D, a
 set that holds all descendants of its nodes but not i. They are reached from ({i}, ∅) by two moves on a neighbour q of
 I, both of which make the weight of I ∪ D grow and the influence fall: **absorb** q into I, or **swallow** a child q of
 I with all its descendants into D. So a pair whose weight alone is no better than what was found is not worth a look,
-and a search that visits all others, best-first and with a bound on how many, has found the best quilt of all (proof:
-``docs/proofs/quilts.md``).
-
-Absorbing a node whose loss is 0 costs nothing and only lowers the influence; but the influence of the many nodes behind
-it may be out of reach where that of the node itself is not, so both are looked at.
+and a best-first search that visits all others has found the best quilt of all (proof: ``docs/proofs/quilts.md``).
 """
 
 import heapq
@@ -21,8 +16,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pufferfish._core import Array, Mask
 from pufferfish._core.networks.d_separation import Dag, members
 from pufferfish._core.networks.inference import Inference
 from pufferfish._core.numbers.rounding import UNIT, up
@@ -38,7 +33,7 @@ _SPHERES = 64  # distances up to which all nodes around one are absorbed togethe
 class NodeWeights:
     """Sums of the record-level losses of sets of nodes, rounded up; of each node its largest loss, at least 0."""
 
-    def __init__(self, losses: NDArray[np.float64]) -> None:
+    def __init__(self, losses: Array) -> None:
         alike: dict[float, int] = {}
         for node, loss in enumerate(losses.tolist()):
             alike[loss] = alike.get(loss, 0) | 1 << node
@@ -84,10 +79,10 @@ class _State:
 
 @dataclass(eq=False)
 class QuiltSearch:
-    """Search for the best quilts of the nodes of one network.
+    """Search for the best quilts of the nodes of one network, the worst ones first.
 
     It looks at ``most`` quilts for each node, None for all that can matter, and at ``in_all`` for all nodes together,
-    after which each further node has :data:`_FEWEST`. Nodes that come first have most, so ask for the worst ones first.
+    after which each further node has :data:`_FEWEST`.
     """
 
     inference: Inference
@@ -102,11 +97,10 @@ class QuiltSearch:
         self._dag: Dag = self.inference.dag
         self._all: int = (1 << self._dag.size) - 1
 
-    def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+    def judged(self, node: int, quilt: int, pairs: Mask, than: float = np.inf) -> NetworkQuilt:
         """Return what a quilt, any set of other nodes, costs at a node whose secret pairs are given, (k, k).
 
-        Where it cannot be better than a value ``than`` of the objective, only a lower bound is found, and its value is
-        infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
+        Where it cannot be better than ``than``, only a lower bound is found, and its value is infinite.
         """
         nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
         weight = self.weights(nearby)
@@ -125,17 +119,19 @@ class QuiltSearch:
         value = self.objective(weight, influence) if influence < np.inf else np.inf
         return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
 
-    def first_look(self, node: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+    def first_look(self, node: int, pairs: Mask, than: float = np.inf) -> NetworkQuilt:
         """Return the best of the trivial quilt and of what :meth:`best` starts from; quickly."""
         best = self.judged(node, 0, pairs)
         for state in self._seeds(node):
-            best = min(best, self._judged_state(node, state, pairs, min(best.value, than)), key=attrgetter("value"))
+            least = min(best.value, than)
+            if self.objective(self.weights(state.inside | state.dropped), 0.0) < least:
+                best = min(best, self.judged(node, state.border, pairs, least), key=attrgetter("value"))
         return best
 
     def best(
         self,
         node: int,
-        pairs: NDArray[np.bool_],
+        pairs: Mask,
         *,
         enough: float = -np.inf,
         than: float = np.inf,
@@ -144,12 +140,14 @@ class QuiltSearch:
     ) -> NetworkQuilt:
         """Return the best quilt found of a node, at least one pair of whose states is secret.
 
-        A value of ``enough`` need not be improved on; quilts that are no better than ``than`` are not searched for.
-        ``first`` is what :meth:`first_look` found, ``hints`` are quilts to try first, such as those of its neighbours.
+        ``enough`` need not be improved on; only what is better than ``than`` counts. ``first`` is that of
+        :meth:`first_look`, ``hints`` are quilts to try first.
         """
         best = self.first_look(node, pairs, than) if first is None else first
         enough = max(enough, 0.0)
-        most = self._most_of_a_node()
+        most = self.most
+        if most is not None and self.in_all is not None:
+            most = min(most, max(self.in_all - self.looked, _FEWEST))
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
                 best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=attrgetter("value"))
@@ -189,25 +187,10 @@ class QuiltSearch:
                 )
         return best
 
-    def _most_of_a_node(self) -> int | None:
-        if self.in_all is None or self.most is None:
-            return self.most
-        return min(self.most, max(self.in_all - self.looked, _FEWEST))
-
-    def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
-        """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
-        weight = self.weights(state.inside | state.dropped)
-        if self.objective(weight, 0.0) >= than:
-            return NetworkQuilt(node, state.border, state.inside, None, weight, np.inf, np.inf)
-        return self.judged(node, state.border, pairs, than)
-
     def _grown_one_by_one(
-        self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float, than: float, most: int | None
+        self, best: NetworkQuilt, pairs: Mask, enough: float, than: float, most: int | None
     ) -> NetworkQuilt:
-        """Return the quilt grown from another by the node that helps most, again and again.
-
-        In dense networks, where everything near tells too much, a few distant nodes are the best quilt there is.
-        """
+        """Return the quilt grown by the node that helps most, again and again: good in dense networks."""
         while best.value > enough:
             inside = list(members(best.nearby & ~(1 << best.node)))
             larger = best
@@ -229,7 +212,7 @@ class QuiltSearch:
             return list(self._twigs(node, dependent, nearby))
         return [part for part in self._dag.branches(node, quilt) if part & dependent]
 
-    def _singles(self, node: int, part: int) -> NDArray[np.float64]:
+    def _singles(self, node: int, part: int) -> Array:
         """Return the largest log ratios of single nodes of a part."""
         dependent = part & self._dag.reach(node)
         return np.max([self.inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
@@ -249,10 +232,7 @@ class QuiltSearch:
                 yield part
 
     def _seeds(self, node: int) -> Iterator[_State]:
-        """Yield the Markov blanket and growing spheres.
-
-        And the same with the node's descendants swallowed, and with all nodes absorbed that cost nothing.
-        """
+        """Yield growing spheres, also with descendants swallowed, and with all nodes absorbed that cost nothing."""
         below = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
         for dropped in dict.fromkeys((0, below)):
             for free in dict.fromkeys((0, self.weights.free)):
@@ -287,19 +267,15 @@ class QuiltSearch:
             below_inside |= self._dag.children[node]
         for q in members(state.border & below_inside):
             swallowed = self._dag.below[q] & alive
-            if swallowed & state.inside or not self._keeps_out(swallowed, state.inside):
-                continue
-            yield self._grown(state.inside, state.dropped | swallowed)
-
-    def _keeps_out(self, swallowed: int, inside: int) -> bool:
-        """Whether some nodes have parents other than themselves and those inside: else absorbing them is as good."""
-        parents = 0
-        for node in members(swallowed):
-            parents |= self._dag.parents[node]
-        return bool(parents & ~swallowed & ~inside)
+            parents = 0
+            for node in members(swallowed):
+                parents |= self._dag.parents[node]
+            # with no parents but themselves and those inside absorbing them is as good
+            if not swallowed & state.inside and parents & ~swallowed & ~state.inside:
+                yield self._grown(state.inside, state.dropped | swallowed)
 
 
-def _largest(tells: Sequence[NDArray[np.float64]], pairs: NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+def _largest(tells: Sequence[Array], pairs: Mask) -> tuple[float, tuple[int, int]]:
     """Return the largest sum of log ratios over secret pairs, rounded up, and where it is."""
     total = np.sum(tells, axis=0) * (1 + UNIT * len(tells)) if len(tells) > 1 else tells[0]
     total = np.where(pairs, total, -np.inf)

@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from pufferfish._base.checked import is_list, listed, real_number
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.laws import vector_transport
+from pufferfish._core.laws import transport
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.laws.of_chains import LawFamily, mixture_shift
-from pufferfish._core.laws.transport import Shift, atoms, distance, shift, tie
-from pufferfish._core.laws.vector_transport import unmatched
+from pufferfish._core.laws.transport import Shift, atoms, distance, shift, tie, unmatched
 from pufferfish._core.numbers.rounding import float_up, least_whole, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
@@ -97,7 +96,7 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     denominator = np.lcm.reduce(np.array([m.denominator for m in (*mu, *nu)], dtype=object))
     whole = [[int(m * denominator) for m in law] for law in (mu, nu)]
     points = [np.array([[int(v) for v in atom] for atom in law], dtype=np.int64) for law in (a, b)]
-    return float(vector_transport.least_reach(points[0], whole[0], points[1], whole[1], slack=s))
+    return float(transport.least_reach(points[0], whole[0], points[1], whole[1], slack=s))
 
 
 def _atoms_of(
@@ -282,7 +281,7 @@ def shift_of(pair: LawPair) -> Shift:
         case VectorLaw() as mu, VectorLaw() as nu:
             s, slack = tie(mu, nu)
             try:
-                near = vector_transport.least_reach(*atoms(mu, nu), slack=s)
+                near = transport.least_reach(*atoms(mu, nu), slack=s)
             except ModelError as error:
                 raise NotApplicableError(str(error), "Wasserstein") from error
             both = np.vstack([mu.points, nu.points])

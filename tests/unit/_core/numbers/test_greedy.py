@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pufferfish._core.phi.greedy import least_factors
+from pufferfish._core.phi.certificate import least_factors
 
 Matrix = NDArray[np.float64]
 ROWS, BOUND = np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([[1.0, 1.5], [1.5, 1.0]])

@@ -18,7 +18,7 @@ import pufferfish as pf
 import pufferfish._core
 from pufferfish._core import divergence
 from pufferfish._core.numbers.compiled import Loops, reached, renamed, version
-from pufferfish._core.phi.greedy import least_factors
+from pufferfish._core.phi.certificate import least_factors
 from pufferfish._core.propagation import cluster_plan, clusters
 from pufferfish.fit.mixture import StaysSeen, fit_mixture
 
@@ -192,7 +192,7 @@ def test_kept_machine_code_goes_by_all_that_it_was_made_of(tmp_path: Path, monke
 
 def test_what_checks_proofs_is_among_it() -> None:
     files = {Path(each.__code__.co_filename).name for each in reached(vars(clusters.LOOPS.plain).values())}
-    assert files == {"certificate.py", "simplex.py", "loops.py"}
+    assert files == {"certificate.py", "simplex.py", "cluster_plan.py"}
 
 
 def test_loops_are_compiled_for_many_small_searches_too() -> None:
