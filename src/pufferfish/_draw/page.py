@@ -230,11 +230,7 @@ def heat_map(
 
 
 def _squares(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    values: NDArray[np.float64],
-    share: NDArray[np.float64],
-    caption: str,
+    rows: Sequence[str], columns: Sequence[str], values: NDArray[np.float64], share: NDArray[np.float64], caption: str
 ) -> Html:
     """Return a picture with a square for each number, and the largest numbers in words."""
     high, wide = values.shape

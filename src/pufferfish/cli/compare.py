@@ -54,7 +54,7 @@ from pufferfish.release.show.text import read_line
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-_FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
+_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """At which multiples of ε ``compare --plot`` looks too."""
 
 
@@ -225,11 +225,14 @@ def _draw_pictures(
     if options.plot is not None:
         with progress("comparing"):
             here = found if options.accuracy is None else contest.at(epsilon)  # by accuracy each row has its own ε
-            others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
+            epsilons = [e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf]
+            least = next((row for row in here if row.scale and row.noise == "equal"), None)
+            noise = [] if least is None else contest.curves(contest.calibration(least), epsilons)
+            floor = {} if least is None else contest.lower_bounds(least, epsilons)
         chains: list[int] = [] if theta.networks else [getattr(chain, "records", chain) for chain in length]
         of = _chains(chains) if chains else counted(length, "row")
         made = [f"Noise against ε for the query {query.kind}: {of}", f"Θ: {theta.origin}"]
-        save_figure(draw_noise({epsilon: here} | others, made, here.measure), options.plot)
+        save_figure(draw_noise(noise, floor, made, here.measure), options.plot)
         click.echo(printable(f"written: {options.plot}"))
     if options.draw is not None:
         with progress("drawing the network"):

@@ -11,13 +11,10 @@ from pufferfish._base.checked import listed
 from pufferfish._base.view import Grid, Shown, View, frame_of_columns
 from pufferfish._base.words import at_most
 from pufferfish._base.writing import write_whole
-from pufferfish._core.numbers.rounding import nearest
 from pufferfish._draw.page import PREVIEW
 from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, by_reason, too_little
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
-
-__all__ = ["Comparison", "ComparisonRow", "report_together"]
 
 _NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
 """Columns that the text of a comparison takes: those of the terminal, within bounds."""
@@ -86,20 +83,8 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     def to_frame(self, *, into: str = "polars") -> Any:
         """Return the comparison as a table: a row for each mechanism and noise.
 
-        Parameters
-        ----------
-        into : {"polars", "pandas", "pyarrow"}, default "polars"
-            The library whose table it is.
-
-        Returns
-        -------
-        DataFrame
-            The fields of :class:`ComparisonRow`, ``over_lower_bound`` among them.
-
-        Raises
-        ------
-        ParameterError
-            If the library is another one, or not installed.
+        Its columns are the fields of :class:`ComparisonRow`, and ``over_lower_bound``; ``into`` names the library whose
+        table it is: "polars", "pandas" or "pyarrow".
         """
         columns = {name: [getattr(row, name) for row in self.rows] for name in _TYPES}
         return frame_of_columns(columns, _TYPES, into)
@@ -155,10 +140,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     def at(self, epsilon: float) -> "Comparison":
         """Return the comparison at another ε; what was computed for this one is used again.
 
-        Raises
-        ------
-        ParameterError
-            If epsilon is not positive and finite, or the comparison was made by hand.
+        A ``ParameterError`` if epsilon is not positive and finite, or the comparison was made by hand.
         """
         return self._again.at(epsilon)
 
@@ -167,34 +149,11 @@ class Comparison(Shown, Sequence[ComparisonRow]):
 
         At each ε a scale is proved to be enough, which is cheaper than to find the least one. It may be a thousandth
         above that, so it is to be shown, and not released with. The mechanism that is recommended is asked at 41 ε, the
-        others at nine.
-
-        Returns
-        -------
-        tuple of ComparisonRow
-            For each mechanism, from the least ε to the largest, with ``epsilon``, ``scale`` and ``accuracy``.
-
-        Raises
-        ------
-        NotApplicableError
-            If no mechanism applies.
+        others at nine. Rows are from the least ε to the largest, with ``epsilon``, ``scale`` and ``accuracy``. A
+        ``NotApplicableError`` if no mechanism applies.
         """
-        made = self._calibration()
-        unit, composes = made.linear.unit, {row.mechanism: row.composes for row in self.rows}
-        return tuple(
-            ComparisonRow(
-                mechanism=curve.mechanism,
-                title=curve.title,
-                noise=curve.noise,
-                composes=composes[curve.mechanism],
-                epsilon=epsilon,
-                scale=scale * float(unit),
-                accuracy=nearest(error * unit),
-            )
-            for curve in self._again.curves(made)
-            for epsilon, scale, error in zip(curve.epsilons, curve.scales, curve.errors, strict=True)
-            if scale is not None and error is not None
-        )
+        curves = self._again.curves(self._calibration())
+        return tuple(row for curve in curves for row in curve if row.scale is not None)
 
     def report(self, path: str | os.PathLike[str], *, assumptions: Sequence[str] | None = None) -> None:
         """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
@@ -206,17 +165,10 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         Parameters
         ----------
         path : path-like
-            Where it is written.
+            Where it is written. A ``NotApplicableError`` if no mechanism applies.
         assumptions : sequence of str, optional
             What is assumed of the data that the lengths were taken from, ``data.assumptions``: the page lists it, and
             says that the numbers of records were read.
-
-        Raises
-        ------
-        NotApplicableError
-            If no mechanism applies.
-        RecordError
-            If the file cannot be written, or is something else.
         """
         report_together([self], path, assumptions=assumptions)
 
@@ -312,16 +264,16 @@ def report_together(
 
     ``commands`` are those that release each, up to the ε that follows: the page shows them for the place of its slider.
     """
-    from pufferfish.compare.noise import Noise, preview
+    from pufferfish.compare.noise import preview
 
     sentences = None
     if assumptions is not None:
         sentences = listed(assumptions, "assumptions", "sentences, such as data.assumptions")
-    parts: list[tuple[Calibration, Noise, str]] = []
+    parts: list[tuple[Calibration, Sequence[ComparisonRow], Any, str, str]] = []
     for comparison, command in zip(comparisons, commands or [""] * len(comparisons), strict=True):
         contest, made = comparison._again, comparison._calibration()
         rows = contest.at(made.epsilon).rows if comparison.by_epsilon else comparison.rows
-        parts += [(made, Noise.of(made, rows, contest.curves(made), comparison.measure), command)]
+        parts += [(made, rows, contest.curves(made), comparison.measure, command)]
     write_whole(path, preview(parts, sentences), PREVIEW, overwrite=True)
 
 

@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Literal
 
 from pufferfish._base.checked import one_of
@@ -14,16 +15,9 @@ from pufferfish._base.words import at_most, did_you_mean
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish.compare.comparison import Comparison
-from pufferfish.compare.rows import FEW, NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve, Shape, points_around
+from pufferfish.compare.rows import FEW, NOT_ASKED, ONE_QUERY, ComparisonRow, Shape, points_around
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.mechanisms import (
-    MECHANISMS,
-    InfluenceBound,
-    LawMechanism,
-    LeakagePropagation,
-    MarkovQuilt,
-    Mechanism,
-)
+from pufferfish.mechanisms import MECHANISMS, InfluenceBound, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.markov_quilt import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -32,19 +26,7 @@ from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
-
-__all__ = [
-    "COMPOSING",
-    "Comparison",
-    "ComparisonRow",
-    "Contest",
-    "compare",
-    "mechanisms_named",
-    "noise_at_each",
-    "one_query_rows",
-    "row_of",
-]
+from pufferfish.theta.model_class import Described, as_theta, lengths_of
 
 COMPOSING = tuple(kind for kind in MECHANISMS if kind.composes)
 """The mechanisms for values of each group or of each subject: the others are for one query of all records."""
@@ -83,29 +65,24 @@ class Contest:
         if not one_of(noise, ("equal", "best")):
             raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
         self._shapes, self._left_out = noise == "best", left_out
-        self._theta, self._query, self._length = as_theta(theta), query, length
-        self._given = theta if isinstance(theta, Described) else self._theta
-        lengths_of(self._theta, length)
-        networks = self._theta.networks
+        self.theta, self._query, self._length = as_theta(theta), query, length
+        self._given = theta if isinstance(theta, Described) else self.theta
+        lengths_of(self.theta, length)
+        networks = self.theta.networks
         if secrets is not None and not networks:
-            kind = self._theta.kind
+            kind = self.theta.kind
             raise ParameterError(f"secrets only work with networks, but Θ is a class of {kind}: leave them out")
         if networks and isinstance(query, Query):
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
-        self._step = step_of(self._theta, theta if isinstance(theta, Described) else None)
-        self._protection = Protection.of(protect, within, self._theta, self._step)
+        self._step = step_of(self.theta, theta if isinstance(theta, Described) else None)
+        self._protection = Protection.of(protect, within, self.theta, self._step)
         self._made: dict[str, Mechanism | NotApplicableError] = {}
         self._patient = kinds is not None
         self._kinds = MECHANISMS if kinds is None else kinds
         self._scales: dict[tuple[str, float], float | None] = {}
         self._known: dict[tuple[str, str, float], tuple[Calibration, float]] = {}
-        self._curves: BoundedCache[list[NoiseCurve]] = BoundedCache(4)
-
-    @property
-    def theta(self) -> Theta:
-        """The class Θ."""
-        return self._theta
+        self._curves: BoundedCache[list[list[ComparisonRow]]] = BoundedCache(4)
 
     @property
     def hides_stretch(self) -> bool:
@@ -115,20 +92,30 @@ class Contest:
     @property
     def _asked(self) -> str:
         """What is asked, and what shall be hidden."""
-        named = self._secrets is not None or any(isinstance(member, GivenLaws) for member in self._theta.members)
+        named = self._secrets is not None or any(isinstance(member, GivenLaws) for member in self.theta.members)
         secrets = [] if named else None  # that they are named is said, not which
-        about: Any = {"of_chains": self._theta.of_chains, "networks": bool(self._theta.networks), "brief": True}
+        about: Any = {"of_chains": self.theta.of_chains, "networks": bool(self.theta.networks), "brief": True}
         return f"{self._query.kind}, hiding {hidden_in_words(secrets, self._protection, self._step, **about)},"
 
     def at(self, epsilon: float, *, bounded: bool = True) -> Comparison:
         """Return the noise of every mechanism at one ε, and unless it is not ``bounded`` below what there is none."""
-        return self._at(as_epsilon(epsilon), {}, bounded=bounded)
+        epsilon = as_epsilon(epsilon)
+        rows = self._all_rows(f"at ε = {at_most(epsilon)}", epsilon=epsilon)
+        start = time.perf_counter()
+        keys = ((kind.name, "equal", epsilon) for kind in self._kinds)
+        near = self._protection is not None and self._protection.only_near  # the bound is of any two values
+        calibrations = [self._known[key][0] for key in keys if key in self._known and bounded and not near]
+        lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations else None
+        seconds = time.perf_counter() - start
+        title = f"{self._asked} at ε = {at_most(epsilon)}; Θ: {self.theta.origin}"
+        ordered = _in_order(rows, lower, lambda row: (row.expected_l1_error if self._shapes else row.scale) or 0.0)
+        return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
 
     def at_accuracy(self, accuracy: float, alpha: float | None = None) -> Comparison:
         """Return the least ε with which each mechanism is as accurate as asked."""
-        rows = self._all_rows({}, f"for an accuracy of {accuracy:g}", accuracy=accuracy, alpha=alpha)
+        rows = self._all_rows(f"for an accuracy of {accuracy:g}", accuracy=accuracy, alpha=alpha)
         share = 1 - (0.05 if alpha is None else alpha)
-        title = f"{self._asked} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
+        title = f"{self._asked} within {accuracy:g} with {share:.6g} probability; Θ: {self.theta.origin}"
         ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
 
@@ -137,27 +124,26 @@ class Contest:
         kind = next(kind for kind in self._kinds if kind.name == row.mechanism)
         return self._calibration(kind, row.noise, epsilon=row.epsilon)[0]
 
-    def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
-        """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
-        scales: dict[str, list[float | None]] = {}
-        for i, kind in enumerate(self._kinds):
-            if issubclass(kind, LawMechanism):
-                with self._working(i, f"at {len(epsilons)} ε"):
-                    scales[kind.name] = self._law_scales(kind, epsilons)
-        return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
+    def curves(self, made: Calibration, epsilons: Sequence[float] = ()) -> list[list[ComparisonRow]]:
+        """Return the noise of every mechanism that applies, at some ε that go up, each a row.
 
-    def curves(self, made: Calibration) -> list[NoiseCurve]:
-        """Return the noise of every mechanism that applies, at :func:`points_around` the ε of a calibration.
-
-        That of the calibration's own mechanism is followed closely, in the shape of its noise; the others at every few
-        of these points.
+        By default they are :func:`points_around` the ε of a calibration: its own mechanism is followed closely, in the
+        shape of its noise, and the others at every few of these points. Scales are proved to be enough; where none is
+        known a row has none. Laws of the query are computed once for all ε.
         """
         shape = () if made.strategy is None else (made.strategy.rows.tobytes(), made.strategy.sharpness.tobytes())
-        return self._curves.of((made.mechanism, made.epsilon, made.unit_scale, *shape), lambda: self._followed(made))
+        key = (made.mechanism, made.epsilon, made.unit_scale, *shape, *epsilons)
+        return self._curves.of(key, lambda: self._followed(made, epsilons))
 
-    def _followed(self, made: Calibration) -> list[NoiseCurve]:
-        points, curves = points_around(made.epsilon), list[NoiseCurve]()
-        few = points[::FEW]
+    def lower_bounds(self, row: ComparisonRow, epsilons: Sequence[float]) -> dict[float, float]:
+        """Return at several ε what no Laplace noise is below, where that is known: sought from the noise of a row."""
+        made = self.calibration(row)
+        at = {e: replace(made, epsilon=e, unit_scale=made.unit_scale * made.epsilon / e) for e in epsilons}
+        return {e: bound for e, noise in at.items() if (bound := noise.lower_bound)}
+
+    def _followed(self, made: Calibration, epsilons: Sequence[float]) -> list[list[ComparisonRow]]:
+        points, curves = epsilons or points_around(made.epsilon), list[list[ComparisonRow]]()
+        few = epsilons or points[::FEW]
         laws = [(i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism)]
         for _, kind in laws:  # all are made first: the others hear the laws that the last one goes through
             with suppress(NotApplicableError):
@@ -170,17 +156,14 @@ class Contest:
             made_it = kind.name == made.mechanism
             if not made_it or made.strategy is not None:
                 with self._working(i, f"at {len(few)} ε"):
-                    curves.append(self._curve(kind, few, self._start(kind, made.epsilon, points)))
+                    curves.append(self._curve(kind, few, self._start(kind, made.epsilon, points), made.linear.unit))
             if made_it:
-                epsilons = few if self._takes_long(kind) else points
-                with self._working(i, f"at {len(epsilons)} ε"):
-                    curves.append(self._curve(kind, epsilons, made))
-        return [curve for curve in curves if any(scale is not None for scale in curve.scales)]
-
-    def _takes_long(self, kind: type[Mechanism]) -> bool:
-        """Whether a mechanism is asked at few ε, its own release or not: laws of long chains, once for each ε."""
-        made = self._mechanism(kind)
-        return isinstance(made, LawMechanism) and made.seconds(self._query) > _LONG
+                own = self._mechanism(kind)
+                takes_long = isinstance(own, LawMechanism) and own.seconds(self._query) > _LONG
+                closely = few if takes_long else points
+                with self._working(i, f"at {len(closely)} ε"):
+                    curves.append(self._curve(kind, closely, made, made.linear.unit))
+        return [curve for curve in curves if any(row.scale is not None for row in curve)]
 
     def _start(self, kind: type[Mechanism], epsilon: float, points: Sequence[float]) -> Calibration | None:
         """Return a calibration from which others are sought: at ε, or where there is none, as far away as is shown."""
@@ -193,7 +176,9 @@ class Contest:
                 continue
         return None
 
-    def _curve(self, kind: type[Mechanism], epsilons: Sequence[float], made: Calibration | None) -> NoiseCurve:
+    def _curve(
+        self, kind: type[Mechanism], epsilons: Sequence[float], made: Calibration | None, unit: Fraction
+    ) -> list[ComparisonRow]:
         """Return the noise of a mechanism at several ε, in the shape of a calibration."""
         if issubclass(kind, LawMechanism):
             scales = self._law_scales(kind, epsilons)
@@ -203,14 +188,20 @@ class Contest:
             scales = [None] * len(epsilons) if made is None else _proved(self._mechanism(kind), made, epsilons)
         strategy = None if made is None else made.strategy
         largest = 1.0 if strategy is None else float(max(strategy.scales(1.0)))
-        return NoiseCurve(
-            mechanism=kind.name,
-            title=kind.title,
-            noise="equal" if strategy is None else "best",
-            epsilons=tuple(epsilons),
-            scales=tuple(None if b is None else b * largest for b in scales),
-            errors=tuple(None if b is None else _units(b, strategy) for b in scales),
-        )
+        rows: list[ComparisonRow] = []
+        for epsilon, scale in zip(epsilons, scales, strict=True):
+            known = scale is not None
+            row = ComparisonRow(
+                mechanism=kind.name,
+                title=kind.title,
+                noise="equal" if strategy is None else "best",
+                composes=kind.composes,
+                epsilon=epsilon,
+                scale=scale * largest * float(unit) if known else None,
+                accuracy=nearest(_units(scale, strategy) * unit) if known else None,
+            )
+            rows.append(row)
+        return rows
 
     def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
         """Return scales at several ε, of which those that were asked before are not computed again."""
@@ -232,26 +223,10 @@ class Contest:
         with part_of(title):
             yield
 
-    def _at(self, epsilon: float, known: Mapping[str, float | None], *, bounded: bool = True) -> Comparison:
-        """Return the noise of every mechanism, of some by their scales that are known."""
-        rows = self._all_rows(known, f"at ε = {at_most(epsilon)}", epsilon=epsilon)
-        start = time.perf_counter()
-        keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
-        near = self._protection is not None and self._protection.only_near  # the bound is of any two values
-        calibrations = [self._known[key][0] for key in keys if key in self._known and bounded and not near]
-        lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations else None
-        seconds = time.perf_counter() - start
-        title = f"{self._asked} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
-        ordered = _in_order(rows, lower, lambda row: (row.expected_l1_error if self._shapes else row.scale) or 0.0)
-        return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
-
-    def _all_rows(self, known: Mapping[str, float | None], on_what: str, **asked: Any) -> list[ComparisonRow]:
+    def _all_rows(self, on_what: str, **asked: Any) -> list[ComparisonRow]:
         """Return the rows of all mechanisms, in every shape of noise that each is asked for."""
         rows = [*self._left_out]
         for i, kind in enumerate(self._kinds):
-            if kind.name in known:
-                rows.append(self._drawn(kind, known[kind.name]))
-                continue
             shapes: tuple[Shape, ...] = ("equal", "best") if self._shapes and kind.composes else ("equal",)
             with self._working(i, on_what):
                 for noise in shapes:
@@ -278,26 +253,11 @@ class Contest:
             self._known[kind.name, noise, calibration.epsilon] = known
         return known
 
-    def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
-        """Return a row of which only the scale is known, in units of the query."""
-        if scale is None:
-            return _refused(kind, "no noise is known")
-        bound = self._mechanism(kind).bind(self._query)
-        multiplier = None if bound.unit_lipschitz is None else scale / bound.unit_lipschitz
-        return ComparisonRow(
-            mechanism=kind.name,
-            title=kind.title,
-            scale=scale * float(bound.unit),
-            noise_multiplier=multiplier,
-            accuracy=nearest(laplace.accuracy(scale, 0.05) * bound.unit),
-            composes=kind.composes,
-        )
-
     def _member(self, theta: int) -> str | None:
         """Return what a member of Θ is called, where there are several."""
-        if len(self._theta.members) < 2:
+        if len(self.theta.members) < 2:
             return None
-        names = self._theta.names
+        names = self.theta.names
         return f"theta[{theta}]" + (f" ({names[theta]})" if names else "")
 
     def _mechanism(self, kind: type[Mechanism]) -> Mechanism:
@@ -307,8 +267,10 @@ class Contest:
                 if self._protection is not None:
                     made = made.protecting(self._protection)
                 if isinstance(made, LawMechanism):
-                    if not self._patient:
-                        _check_patience(made, self._query)
+                    if not self._patient and (seconds := made.seconds(self._query)) > _PATIENCE:
+                        minutes = counted(math.ceil(seconds / 60), "minute")
+                        asked = f'--mechanisms {made.name} asks it (in Python mechanisms=["{made.name}"])'
+                        raise NotApplicableError(f"{NOT_ASKED}as it takes about {minutes}; {asked}", made.title)
                     for earlier in self._made.values():
                         if isinstance(earlier, LawMechanism):
                             made.share_laws(earlier)
@@ -341,10 +303,8 @@ def compare(
     ----------
     theta : model, sequence of models, or class
         The class Θ.
-    query : Query
-        What shall be asked.
-    epsilon : float, optional
-        Privacy parameter, positive and finite.
+    query, epsilon
+        What shall be asked, and the privacy parameter, positive and finite.
     length : int, ChainLength, or sequence of these, optional
         T, or the lengths of the data set's independent chains; for networks the number of rows of their table; other
         models know theirs.
@@ -367,13 +327,8 @@ def compare(
     Returns
     -------
     Comparison
-        One row per mechanism: those of the paper, propagation, and those that are for one query only. Rows that apply
-        come first, by their noise.
-
-    Raises
-    ------
-    ParameterError, QueryError, ModelError
-        As the mechanisms themselves do; also for a query that takes different columns of a network for one.
+        One row per mechanism; those that apply come first, by their noise. Errors are those of the mechanisms, and a
+        ``QueryError`` for a query that takes different columns of a network for one.
 
     Examples
     --------
@@ -397,17 +352,6 @@ def compare(
     if epsilon is None:
         raise ParameterError("epsilon is missing. Example: compare(theta, query, epsilon=1.0, length=data.length)")
     return contest.at(epsilon)
-
-
-def _check_patience(mechanism: LawMechanism, query: Query) -> None:
-    """Refuse a mechanism that takes long, and that nobody named."""
-    if (seconds := mechanism.seconds(query)) > _PATIENCE:
-        minutes = counted(math.ceil(seconds / 60), "minute")
-        raise NotApplicableError(
-            f"{NOT_ASKED}as it takes about {minutes}; --mechanisms {mechanism.name} asks it (in Python "
-            f'mechanisms=["{mechanism.name}"])',
-            mechanism.title,
-        )
 
 
 def _units(unit_scale: float, strategy: Strategy | None) -> int:

@@ -1,9 +1,7 @@
 """The noise of every mechanism as a page, with a slider for ε, and against ε as a figure.
 
-Scales are proved here, and the page looks them up. Between two ε it takes the larger scale, that of the smaller ε: it
-is proved for all larger ε too. The error of noise of one scale is computed there from the scale, as
-:mod:`pufferfish._core.numbers.laplace` does; that of noise of other shapes is computed here, and the page takes the
-larger one of two.
+Scales are proved and errors computed here; the page looks up what is written of each place of its slider. Between two
+ε the larger noise is told, that of the smaller ε: it is proved for all larger ε too.
 
 On wide screens the names of the chart's lines stand at their ends; on narrow ones, which have no room there, in a list
 below. The page shows one of the two; its script moves the mark of the slider in both.
@@ -11,7 +9,6 @@ below. The page shows one of the two; its script moves the mark of the slider in
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +20,7 @@ from pufferfish._draw.figure import INK, MARKS, draw_lines, mark_of, new_figure,
 from pufferfish._draw.lines import SAMPLE, Frame, decade, path_of, powers, sample, tick
 from pufferfish._draw.network import nearest
 from pufferfish._draw.page import fold, page, section, slider, table
-from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around, too_little
+from pufferfish.compare.rows import ComparisonRow, by_reason, points_around, too_little
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.promises import units_part
@@ -47,156 +44,130 @@ if TYPE_CHECKING:
 _STEPS = 2
 """Places of the slider from one of the ε of :func:`points_around` to the next."""
 
-_ALPHA = 0.05
-"""Probability with which an error is exceeded."""
+Curve = Sequence[ComparisonRow]
+"""The noise of one mechanism in one shape, at all ε of :func:`points_around` or at some of them, in equal ratios."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
-    """The noise of mechanisms at one ε, and around it.
-
-    ``rows`` are at the ε that is asked for, ``curves`` have the noise at all ε of :func:`points_around` or at some of
-    them, in equal ratios; their scales and errors times ``unit`` are those of the query. The page is about one
-    ``mechanism`` and one shape of its ``noise``. Below ``lower`` no Laplace noise of one scale gives the guarantee:
-    where a stretch is hidden (``of_stretch``) that is what one record of it needs. ``measure`` says what answers and
-    errors are numbers of, and ``whole`` whether errors are whole numbers, as those of counts are.
-    """
-
-    rows: Sequence[ComparisonRow]
-    curves: Sequence[NoiseCurve]
-    epsilon: float
-    unit: float
-    mechanism: str
-    noise: str
-    measure: str
-    lower: float | None
-    whole: bool = False
-    of_stretch: bool = False
-
-    @classmethod
-    def of(
-        cls, calibration: Calibration, rows: Sequence[ComparisonRow], curves: Sequence[NoiseCurve], measure: str
-    ) -> "Noise":
-        """Return the noise of mechanisms around that of a calibration, which is of the one that is recommended."""
-        protection = calibration.bound.protection
-        return cls(
-            rows=rows,
-            curves=curves,
-            unit=float(calibration.linear.unit),
-            epsilon=calibration.epsilon,
-            mechanism=calibration.mechanism,
-            noise="equal" if calibration.strategy is None else "best",
-            measure=measure,
-            whole=calibration.linear.unit.denominator == 1,
-            lower=next((row.lower_bound for row in rows if row.lower_bound), None),
-            of_stretch=protection is not None and protection.is_stretch,
-        )
-
-    @property
-    def epsilons(self) -> Sequence[float]:
-        """Where noise was computed."""
-        return points_around(self.epsilon)
-
-    def written(self, error: float, scale: float) -> str:
-        """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
-        if error == 0 or scale == 0:
-            return number(error)
-        return to_the_noise(error, scale, whole=self.whole)
-
-
-def noise_part(about: Noise, name: str, command: str = "") -> tuple[Html, dict[str, Any] | None]:
+def noise_part(
+    made: Calibration, rows: Curve, curves: Sequence[Curve], measure: str, name: str, command: str = ""
+) -> tuple[Html, dict[str, Any] | None]:
     """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page.
 
-    ``command`` releases the query, with the ε that follows: it stands below the slider.
+    ``made`` is of the mechanism that is recommended, ``rows`` are at its ε, and ``measure`` says what errors are
+    numbers of. ``command`` releases the query, with the ε that follows: it stands below the slider.
     """
-    fit = [row for row in about.rows if row.reason is None]
-    places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
-    own_place = places.get((about.mechanism, about.noise))
-    rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
+    places = {_kind(curve[0]): i for i, curve in enumerate(curves)}
+    own, whole = (made.mechanism, "equal" if made.strategy is None else "best"), made.linear.unit.denominator == 1
     shown = table(
         ["mechanism", "noise scale", "± 95%"],
-        rows,
-        f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
-        "probability",
+        [_row(row, places.get(_kind(row)), _kind(row) == own, whole) for row in rows if row.reason is None],
+        f"Noise of every mechanism ({measure}); ± 95%: one value is within this of the exact one with 95% probability",
         class_="noise",
     )
     notes: list[Any] = []
-    if about.lower:
-        least = f"no Laplace noise with one scale below {number(about.lower)} {too_little(about.of_stretch)}"
-        notes += [tag("p", f"At ε = {at_most(about.epsilon)}, whatever the mechanism, {least}.")]
-    refused = [row for row in about.rows if row.reason is not None]
-    if refused:
-        reasons = tag("ul", *(tag("li", tag("strong", titles), f": {why}") for titles, why in by_reason(refused)))
+    if lower := next((row.lower_bound for row in rows if row.lower_bound), None):
+        of_stretch = made.bound.protection is not None and made.bound.protection.is_stretch
+        least = f"no Laplace noise with one scale below {number(lower)} {too_little(of_stretch)}"
+        notes += [tag("p", f"At ε = {at_most(made.epsilon)}, whatever the mechanism, {least}.")]
+    if refused := by_reason(rows):
+        reasons = tag("ul", *(tag("li", tag("strong", titles), f": {why}") for titles, why in refused))
         notes += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
-    if own_place is None:
+    if own not in places:
         return join(shown, *notes), None
-    errors = [[None if error is None else error * about.unit for error in curve.errors] for curve in about.curves]
-    titles = [curve.title for curve in about.curves]
-    chart, frames = _noise_chart(titles, errors, about.epsilons, about.epsilon, own_place)
-    last = _STEPS * (len(about.epsilons) - 1)
-    data = {
-        "id": name,
-        "epsilons": about.epsilons,
-        "steps": _STEPS,
-        "alpha": _ALPHA,
-        "unit": about.unit,
-        "whole": about.whole,
-        "own": own_place,
-        "command": command,
-        "curves": [_numbers(curve, last) for curve in about.curves],
-        **frames,
-    }
-    told = tag("pre", tag("code", f"{command} {_plain(about.epsilon)}"), class_="command") if command else None
-    return tag("div", _slider(about, own_place, name), told, chart, shown, *notes, id=name), data
-
-
-def _plain(epsilon: float) -> str:
-    """Write ε as an option takes it, rounded up as in all texts; page.js does the same."""
-    return at_most(epsilon).replace(",", "")
-
-
-def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
-    """Return what the script reads of one mechanism: its scales, every so many places, and its errors."""
-    fields = {"every": last // (len(curve.scales) - 1), "scale": curve.scales}
-    return fields if curve.noise == "equal" else fields | {"error": curve.errors}
-
-
-def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
-    is_own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
-    note = "" if row.composes else "least for this one query" if row.least else "for one query only"
-    note = "recommended" if is_own else note
-    name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
-    scale, error = row.scale or 0.0, row.accuracy or 0.0
-    return tag(
-        "tr",
-        tag("th", name, tag("small", note) if note else None, scope="row"),
-        tag("td", number(scale), class_="n scale"),
-        tag("td", about.written(error, scale), class_="n error"),
-        class_="own" if is_own else None,
-        data_curve=place,
+    epsilons = points_around(made.epsilon)
+    last, middle = _STEPS * (len(epsilons) - 1), _STEPS * epsilons.index(made.epsilon)
+    noise = [at_places(curve, last) for curve in curves]
+    own_noise, all_epsilons = noise[places[own]], [at_most(epsilon_at(epsilons, place)) for place in range(last + 1)]
+    told = [
+        f"ε = {epsilon}: {'no noise is known' if error is None else error_in_words(_written(error, scale, whole))}"
+        for epsilon, (scale, error, _) in zip(all_epsilons, own_noise, strict=True)
+    ]
+    errors = [[row.accuracy for row in curve] for curve in curves]
+    chart, marks = noise_chart(
+        [curve[0].title for curve in curves], errors, epsilons, made.epsilon, places[own], [n[1] for n in own_noise]
     )
-
-
-def _slider(about: Noise, own_place: int, name: str) -> Html:
-    last, middle = len(about.epsilons) - 1, list(about.epsilons).index(about.epsilon)
-    curve = about.curves[own_place]
-    place = middle * (len(curve.scales) - 1) // last
-    error, scale = ((numbers[place] or 0) * about.unit for numbers in (curve.errors, curve.scales))
-    here, *ends = (f"ε = {at_most(epsilon)}" for epsilon in (about.epsilon, about.epsilons[0], about.epsilons[-1]))
-    return slider(
+    cells = [[_texts(*there, whole) for there in of_curve] for of_curve in noise]
+    written = [{"scale": [scale for scale, _ in texts], "error": [error for _, error in texts]} for texts in cells]
+    commands = [f"{command} {epsilon.replace(',', '')}" for epsilon in all_epsilons if command]
+    shown_command = tag("pre", tag("code", commands[middle]), class_="command") if commands else None
+    control = slider(
         name,
         "What if ε were another? Move it (arrow keys work too):",
-        (f"{ends[0]}: more private", f"{ends[1]}: more exact"),
-        f"{here}: {error_in_words(about.written(error, scale))}",
-        f"Back to {here}",
-        last=_STEPS * last,
-        at=_STEPS * middle,
+        (f"ε = {all_epsilons[0]}: more private", f"ε = {all_epsilons[-1]}: more exact"),
+        told[middle],
+        f"Back to ε = {all_epsilons[middle]}",
+        last=last,
+        at=middle,
         told=f"{name}-told",
+    )
+    data = {"id": name, "places": told, "rows": written, "commands": commands, "marks": marks}
+    return tag("div", control, shown_command, chart, shown, *notes, id=name), data
+
+
+def _kind(row: ComparisonRow) -> tuple[str, str]:
+    return row.mechanism, row.noise
+
+
+def at_places(curve: Curve, last: int) -> list[tuple[float | None, float | None, bool]]:
+    """Return scale and error at each place of the slider, and whether they were proved for this very place.
+
+    Between two places that were proved it is the larger noise, that of the smaller ε.
+    """
+    every = last // (len(curve) - 1)
+    found: list[tuple[float | None, float | None, bool]] = []
+    for place in range(last + 1):
+        low, between = divmod(place, every)
+        here, after = curve[low], curve[low + bool(between)]
+        if here.scale is None or here.accuracy is None:
+            found.append((None, None, not between))
+        else:
+            found.append((max(here.scale, after.scale or 0), max(here.accuracy, after.accuracy or 0), not between))
+    return found
+
+
+def epsilon_at(epsilons: Sequence[float], place: int) -> float:
+    """Return the ε at a place of the slider: places lie in equal ratios."""
+    low, between = divmod(place, _STEPS)
+    if not between:
+        return epsilons[low]
+    share = between / _STEPS
+    return math.exp((1 - share) * math.log(epsilons[low]) + share * math.log(epsilons[low + 1]))
+
+
+def _texts(scale: float | None, error: float | None, proved: bool, whole: bool) -> tuple[str, str]:
+    """Write a scale and an error, with a sign where they are those of a smaller ε."""
+    if scale is None or error is None:
+        return "none known", "none known"
+    near = "" if proved else "≤ "
+    return near + number(scale), near + _written(error, scale, whole)
+
+
+def _written(error: float, scale: float | None, whole: bool) -> str:
+    """Write an error of noise to its digits; ``whole`` says whether errors are whole numbers, as those of counts."""
+    return to_the_noise(error, scale, whole=whole) if error and scale else number(error)
+
+
+def _row(row: ComparisonRow, place: int | None, is_own: bool, whole: bool) -> Html:
+    note = "" if row.composes else "least for this one query" if row.least else "for one query only"
+    note = "recommended" if is_own else note
+    scale = row.scale or 0.0
+    return tag(
+        "tr",
+        tag(
+            "th",
+            f"{row.title}{', best shape' if row.noise == 'best' else ''}",
+            tag("small", note) if note else None,
+            scope="row",
+        ),
+        tag("td", number(scale), class_="n scale"),
+        tag("td", _written(row.accuracy or 0.0, scale, whole), class_="n error"),
+        class_="own" if is_own else None,
+        data_row=place,
     )
 
 
 def error_in_words(error: str) -> str:
-    """Say what an error of the noise means, as page.js does.
+    """Say what an error of the noise means.
 
     Examples
     --------
@@ -226,21 +197,24 @@ _DASHES = ("7 4", "2 3", "12 4", "8 3 2 3", "14 3 2 3 2 3", "4 4", "1 5", "16 6"
 """Strokes and gaps of lines, which tell them apart without colour; that of the page's own mechanism is whole."""
 
 
-def _noise_chart(
+def noise_chart(
     titles: Sequence[str],
     errors: Sequence[Sequence[float | None]],
     epsilons: Sequence[float],
     epsilon: float,
     own: int,
-) -> tuple[Html, dict[str, Any]]:
-    """Return the errors against ε, both on logarithmic scales, and where the script finds its way in the pictures.
+    own_errors: Sequence[float | None] = (),
+) -> tuple[Html, list[list[tuple[float, float | None]]]]:
+    """Return the errors against ε, both on logarithmic scales, and the marks of the slider in each picture.
 
     ``errors`` has for each mechanism those at some of the ε, the first and the last among them, in equal ratios;
-    ``own`` is the place of the mechanism that the page is about.
+    ``own`` is the place of the mechanism that the page is about, which errs by
+    ``own_errors`` at the places of the slider. A mark
+    says of a place how far along it is, and how high its dot, if there is one.
     """
     known = [error for line in errors for error in line if error]
     if not known or max(known) <= min(known):
-        return Html(""), {}
+        return Html(""), []
     least, most = decade(min(known), math.floor), decade(max(known), math.ceil)
 
     def at(frame: Frame, along: float, error: float) -> tuple[float, float]:
@@ -272,9 +246,16 @@ def _noise_chart(
             for place in drawn
         ]
         x, y = at(frame, middle / last, error_here)
-        mark = tag("path", d=f"M{x:.1f} {frame.top}V{frame.bottom}", class_="at")
-        dot = tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot")
-        return frame.picture(ticks, lines, names, mark, dot, label=label, class_=class_)
+        line, dot = (
+            tag("path", d=f"M0 {frame.top}V{frame.bottom}", class_="at"),
+            tag("circle", cy=f"{y:.1f}", r=5, class_="dot"),
+        )
+        mark = tag("g", line, dot, transform=f"translate({x:.1f})", class_="here")
+        return frame.picture(ticks, lines, names, mark, label=label, class_=class_)
+
+    def mark_at(frame: Frame, place: int, error: float | None) -> tuple[float, float | None]:
+        x, y = at(frame, place / (len(own_errors) - 1), error or most)
+        return round(x, 1), round(y, 1) if error else None
 
     listed = [
         tag("li", sample(**_look(place, own)), tag("span", titles[place]), class_="own" if place == own else None)
@@ -287,7 +268,7 @@ def _noise_chart(
         tag("ul", listed, class_="lines on-narrow"),
         _caption(titles[own], names, ended=any(error == 0 for line in errors for error in line)),
     )
-    return figure, {"least": least, "most": most, "frames": [asdict(_WIDE), asdict(_NARROW)]}
+    return figure, [[mark_at(frame, *place) for place in enumerate(own_errors)] for frame in (_WIDE, _NARROW)]
 
 
 def _caption(own_title: str, names: Sequence[Html], *, ended: bool) -> Html:
@@ -407,22 +388,20 @@ def promise_part(
 _NUMBERS = "the numbers of records, and where gaps are, were"
 
 
-def preview(parts: Sequence[tuple[Calibration, Noise, str]], assumptions: Sequence[str] | None = None) -> bytes:
+def preview(
+    parts: Sequence[tuple[Calibration, Curve, Sequence[Curve], str, str]], assumptions: Sequence[str] | None = None
+) -> bytes:
     """Return the page about queries, and about the mechanisms that their noise was chosen from.
 
-    Each has a calibration of the mechanism that is recommended, the noise of all, and the command that releases it, up
-    to the ε that follows ("" where nobody knows it). ``assumptions`` are of the table that the numbers of records were
-    read from; None where no table was read.
+    Each has what :func:`noise_part` takes of it: the calibration, the noise of all mechanisms at its ε and around it,
+    what errors are numbers of, and the command ("" where nobody knows it). ``assumptions`` are of the table that the
+    numbers of records were read from; None where no table was read.
     """
     calibration = parts[0][0]
     theta, protection = calibration.theta, calibration.bound.protection
     secrets, step = secrets_of(calibration), step_of(theta, calibration.bound.model)
-    about: Any = {
-        "of_chains": theta.of_chains,
-        "networks": bool(theta.networks),
-        "protection": protection,
-        "step": step,
-    }
+    about: Any = {"of_chains": theta.of_chains, "networks": bool(theta.networks)}
+    about |= {"protection": protection, "step": step}
     promise = promise_of(calibration.epsilon, calibration.delta, secrets, **about)
     read = "no data were read for this page"
     assumed: Sequence[str] = _of_any_table(calibration)
@@ -431,7 +410,7 @@ def preview(parts: Sequence[tuple[Calibration, Noise, str]], assumptions: Sequen
         assumed = assumptions
     one = calibration.query.kind if len(parts) == 1 else f"{len(parts)} queries"
     title = f"Preview: {one}, hiding {hidden_in_words(secrets, **about, brief=True)}"
-    if len({made.epsilon for made, _, _ in parts}) == 1:
+    if len({made.epsilon for made, *_ in parts}) == 1:
         title += f", at ε = {at_most(calibration.epsilon)}"
     shown = [_query_part(*part, f"noise-{i}") for i, part in enumerate(parts)]
     body = join(
@@ -456,15 +435,17 @@ def preview(parts: Sequence[tuple[Calibration, Noise, str]], assumptions: Sequen
     return page("preview", title, body, [data for _, data in shown if data is not None])
 
 
-def _query_part(calibration: Calibration, noise: Noise, command: str, name: str) -> tuple[Html, dict[str, Any] | None]:
+def _query_part(
+    calibration: Calibration, rows: Curve, curves: Sequence[Curve], measure: str, command: str, name: str
+) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of one query, with its slider and the command that releases it, and what the script reads."""
-    each, together = (
-        noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale) for joint in (False, True)
-    )
-    part, data = noise_part(noise, name, command)
+    whole = calibration.linear.unit.denominator == 1
+    errors = (calibration.accuracy(0.05, joint=joint) for joint in (False, True))
+    each, together = (_written(error, calibration.scale, whole) for error in errors)
+    part, data = noise_part(calibration, rows, curves, measure, name, command)
     lead = (
         f"With {calibration.title} each of {counted(len(calibration.linear.labels), 'value')} would be within {each} "
-        f"of the exact one with 95% probability ({noise.measure}), and all of them within {together}."
+        f"of the exact one with 95% probability ({measure}), and all of them within {together}."
     )
     why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, calibration.theta)
     step = step_of(calibration.theta, calibration.bound.model)
@@ -507,26 +488,18 @@ _AS_ONE = 0.01
 
 
 def draw_noise(
-    comparisons: Mapping[float, Sequence[ComparisonRow]], made: Sequence[str] = (), measure: str = ""
+    noise: Sequence[Curve], floor: Mapping[float, float], made: Sequence[str] = (), measure: str = ""
 ) -> "Figure":
     """Draw the noise scale of every mechanism against ε, with the lower bound that none can go below.
 
-    ``comparisons`` has for each ε what :func:`pufferfish.compare` returned, all for one query; ``made`` stands above
-    the picture: the query and of how many records it is, then the model.
+    ``noise`` is that of each mechanism at the same ε, and ``floor`` has for each ε what no noise is below, where that
+    is known; ``made`` stands above the picture: the query and of how many records it is, then the model.
     """
-    epsilons = sorted(comparisons)
-    curves: dict[str, list[tuple[float, float]]] = {name: [] for name in MARKS}
-    floor: dict[float, float] = {}
-    titles: dict[str, str] = {}
-    for e in epsilons:
-        for row in comparisons[e]:
-            titles.setdefault(row.mechanism, row.title)
-            if not row.scale or row.noise == "best":  # whose error is not in proportion to its largest loss
-                continue
-            curves.setdefault(row.mechanism, []).append((e, row.scale))
-            if row.lower_bound:
-                floor[e] = row.lower_bound
-    drawn = {name: curve for name, curve in curves.items() if curve}
+    equal = [curve for curve in noise if curve[0].noise == "equal"]  # the error of the best is not in proportion
+    epsilons = sorted({row.epsilon or 0.0 for curve in equal for row in curve})
+    titles = {curve[0].mechanism: curve[0].title for curve in equal}
+    known = {curve[0].mechanism: [(row.epsilon or 0.0, row.scale) for row in curve if row.scale] for curve in equal}
+    drawn = {name: known[name] for name in sorted(known, key=[*MARKS, *known].index) if known[name]}
     lines: list[Line] = []
     for i, (name, curve) in enumerate(drawn.items()):
         alike = [j for j, other in enumerate(drawn.values()) if _same(other, curve)]
@@ -536,7 +509,7 @@ def draw_noise(
         grey = "too little: Laplace noise of one\nscale does not give the guarantee"
         lines.append(_line("lower bound", list(floor.items()), look="dashes", mark=(INK, ""), below=grey))
     figure = new_figure(8.2, 4.8)
-    noise = Lines(
+    chart = Lines(
         caption="Noise of each mechanism against ε",
         lines=lines,
         label="ε (privacy parameter)",
@@ -544,8 +517,8 @@ def draw_noise(
         ticks=(epsilons, [f"{e:.3g}" for e in epsilons]),
         log=True,
     )
-    draw_lines(figure.add_subplot(), noise)
-    titled(figure, *(made or [noise.caption]))
+    draw_lines(figure.add_subplot(), chart)
+    titled(figure, *(made or [chart.caption]))
     return figure
 
 

@@ -47,24 +47,21 @@ class ComparisonRow(ReadOnly):
         Name on the command line, and name in tables.
     epsilon : float or None
         Privacy parameter of the noise; with an accuracy the least one that reaches it.
-    scale : float or None
-        Laplace scale of the noise on each output; the largest one of the best noise.
-    noise_multiplier : float or None
-        Scale over the query's Lipschitz constant.
-    accuracy : float or None
-        What the error of one output exceeds with a probability of at most 5%, in the units of the query.
-    expected_l1_error : float or None
-        Expected L1 distance between released and exact vector.
+    scale, noise_multiplier : float or None
+        Laplace scale of the noise on each output, the largest one of the best noise; and over the query's Lipschitz
+        constant.
+    accuracy, expected_l1_error : float or None
+        What the error of one output exceeds with a probability of at most 5%, and the expected L1 distance between
+        released and exact vector, in the units of the query.
     lower_bound : float or None
         A scale below which no Laplace noise gives the guarantee, the same for all rows; None where none was found.
     seconds : float
         Time to compute the scale.
     composes : bool
         Whether such releases may be added up, as in a ledger; else the noise is for this one query.
-    recommended : bool
-        Whether this is the least noise of those that compose, which a ledger can add up; of all where none composes.
-    least : bool
-        Whether this is the least noise for this one release; where what composes needs as little it is that row.
+    recommended, least : bool
+        Whether this is the least noise of those that compose, of all where none does; and the least for this one
+        release, which is the same row where what composes needs as little.
     reason : str or None
         Why the mechanism does not apply.
     decided_by : str or None
@@ -114,19 +111,3 @@ def by_reason(rows: Iterable[ComparisonRow]) -> list[tuple[str, str]]:
         if row.reason is not None:
             titles.setdefault(row.reason, []).append(row.title)
     return [(", ".join(sharing), reason) for reason, sharing in titles.items()]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseCurve(ReadOnly):
-    """The noise of one mechanism at several ε, from the least to the largest, in units of the query.
-
-    ``scales`` are Laplace scales that are proved to be enough, with noise of the best shape the largest of its scales;
-    ``errors`` are what the error of one output exceeds with a probability of at most 5%. None where none is known.
-    """
-
-    mechanism: str
-    title: str
-    noise: Shape
-    epsilons: tuple[float, ...]
-    scales: tuple[float | None, ...]
-    errors: tuple[int | None, ...]

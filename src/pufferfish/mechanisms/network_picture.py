@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pufferfish._base.view import Html, View, counted, in_short, join, tag
 from pufferfish._base.words import at_most
 from pufferfish._draw.chart import Graph, Role
+from pufferfish._draw.figure import shortened
 from pufferfish._draw.network import draw_graph
 from pufferfish._draw.page import chart_part, fold
 from pufferfish.errors import ParameterError, printable
@@ -89,9 +90,8 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
 
 
 def short(text: Any) -> str:
-    """Return a name as one that prints, with the middle of a long one left out: ends tell names apart."""
-    plain = printable(str(text))
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST // 2] + "…" + plain[1 - _LONGEST // 2 :]
+    """Return a name as one that prints, with the middle of a long one left out."""
+    return shortened(str(text), _LONGEST)
 
 
 def _subject(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> _Subject:

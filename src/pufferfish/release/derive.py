@@ -454,7 +454,5 @@ def versions() -> dict[str, str]:
     return {name: _version(name) for name in names} | {"python": platform.python_version()}
 
 
-@cache
-def _version(name: str) -> str:
-    """Return the version of an installed package: its file is read once, and not for every release."""
-    return importlib.metadata.version(name)
+_version = cache(importlib.metadata.version)
+"""The version of an installed package: its file is read once, and not for every release."""

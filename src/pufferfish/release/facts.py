@@ -77,9 +77,8 @@ def encode(value: Any) -> Any:
     if _KINDS.get(name) is not type(value) or not is_dataclass(value):
         raise NotPlain(f"{shortened(repr(value))} is a function of the user's, or holds one")
     held = {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(
-        held.get("records"), tuple
-    ):  # those named by neither text nor number go by what their names read like
+    # those named by neither text nor number go by what their names read like
+    if isinstance(held.get("records"), tuple):
         held["records"] = [name if isinstance(name, str | int) else state_label(name) for name in held["records"]]
     return {_IS: name, **{key: encode(part) for key, part in held.items()}}
 

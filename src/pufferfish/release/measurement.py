@@ -68,12 +68,11 @@ def release_measurement(
     epsilon : float
         What may leak, in nats.
     values : mapping, optional
-        From each state of Θ to what the measurement gets in its place, such as the middle of a bin; by default states
-        are given as they are. What is finer than states is not covered by Θ, and so cannot be given.
-    ledger : Ledger, optional
-        The budget. Its Θ must be the bound's; who is in the table is not known here, so everybody is charged.
-    note : str, optional
-        What is released, in words, for the record and the ledger.
+        From each state of Θ to what the measurement gets in its place, such as the middle of a bin; by default the
+        states themselves. What is finer than states is not covered by Θ, and so cannot be given.
+    ledger, note : optional
+        The budget, whose Θ must be the bound's; everybody is charged, as nobody knows who is in the table. And what is
+        released, in words, for the record and the ledger.
     accept : str or collection of str, default ()
         The refusals that you accept, by word. ``"model"``: a check of the bound's model said "do not go on". The table
         that a model was fitted to is not known here: records are not read from one.

@@ -176,9 +176,8 @@ def _projected(values: NDArray[np.float64], totals: NDArray[np.float64]) -> NDAr
     with np.errstate(over="ignore", invalid="ignore"):  # a record may say any numbers
         # the same vector is nearest, and a total is never lost beside large values
         values = np.asarray(values - values.max(axis=1, keepdims=True), dtype=np.float64)
-        values = np.maximum(
-            values, -2 * totals[:, None]
-        )  # what is farther below the largest than the total is 0 in any case
+        # what is farther below the largest than the total is 0 in any case
+        values = np.maximum(values, -2 * totals[:, None])
         falling = np.sort(values, axis=1)[:, ::-1]
         thresholds = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, values.shape[1] + 1)
         last = values.shape[1] - 1 - np.argmax((falling > thresholds)[:, ::-1], axis=1)

@@ -66,11 +66,6 @@ _OTHER_THETA = (
 """The ledger's own Θ is not in the record, so this is the only place to say it."""
 
 
-def warnings_of_ledger(theta: Theta, ledger: Ledger | None) -> list[str]:
-    """Return what a release under a Θ warns of that is charged to a ledger."""
-    return [] if ledger is None or _same_laws(theta, ledger.bound.theta) else [_OTHER_THETA]
-
-
 def note_of(what: str, theta: Theta, ledger: Ledger | None) -> str:
     """Return what a release under a Θ is called in a ledger's book."""
     return what if ledger is None or _same_laws(theta, ledger.bound.theta) else what + _OTHER_THETA_NOTE
@@ -612,11 +607,11 @@ def checked(
     query: Query,
     calibration: Calibration,
     *,
-    postprocess: Literal["valid"] | None,
-    warnings: Sequence[str],
     ledger: Ledger | None,
-    accept: str | Collection[str],
-    model: Described | None,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    accept: str | Collection[str] = (),
+    model: Described | None = None,
     subjects: SubjectsRecord | None = None,
     names_warnings: Sequence[str] = (),
 ) -> tuple[Calibration, Cells, AnyFields]:
@@ -650,7 +645,7 @@ def checked(
         check_columns(data, calibration)
     of_model = warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
     told += [text for text in of_model if text not in told]
-    told += warnings_of_ledger(calibration.theta, ledger)
+    told += [] if ledger is None or _same_laws(calibration.theta, ledger.bound.theta) else [_OTHER_THETA]
     proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)
     told += warnings_of_stretch(data, calibration.bound.protection, facts.step, proof[2])

@@ -21,13 +21,14 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import decode_record, display_path, failing, file_digest
 from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish._base.words import to_the_noise
-from pufferfish._base.writing import record_kind
+from pufferfish._base.writing import read_file, record_kind
 from pufferfish._core.numbers import laplace as laplace_sums
 from pufferfish.data.bins import bin_labels
 from pufferfish.errors import ParameterError, QueryError, RecordError, shortened
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, Mechanism, ParticipantDP, Promise
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import CDF, KINDS, Quantiles, Query
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.facts import (
@@ -489,6 +490,11 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
         """What is hidden together, as the settings of its mechanism say; None for one record and any two values."""
         return Protection.in_settings(self.settings)
 
+    @property
+    def hides(self) -> str:
+        """The unit that is hidden, in words."""
+        return hidden_in_words(None, self.protection, None, of_chains=True, networks=False)
+
 
 # -- Any of them as a file -------------------------------------------------------------------------------------------
 
@@ -510,6 +516,15 @@ def release_in(content: bytes, source: str) -> ReleaseFields:
 
 AnyRelease = ReleaseFields | MeasurementFields
 """All kinds of releases that have a record."""
+
+
+def any_release(given: Any) -> AnyRelease:
+    """Return a release of any kind that is given, or read from its file; whether it holds is not looked at."""
+    if isinstance(given, AnyRelease):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise ParameterError(f"releases has {shortened(repr(given))}, expected a release or its file")
+    return any_release_in(read_file(given), display_path(given))
 
 
 def any_release_in(content: bytes, source: str) -> AnyRelease:

@@ -62,10 +62,8 @@ from pufferfish.release.record import (
 from pufferfish.release.show.pictures import draw_release
 from pufferfish.release.show.text import measurement_view, release_view, summary
 from pufferfish.release.steps import FromTransitions
-from pufferfish.release.synthetic import synthetic_series
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
-from pufferfish.theta.model_class import Described
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,16 +97,11 @@ class Reported:
         ----------
         path : path-like
             The page, a name that ends in ``.html`` as a rule.
-        values : path-like, optional
-            The table of values of a release for each subject, which the page shows.
-        ledger : Ledger or path-like, optional
-            The book that the release was charged to: its history is shown.
-        certificate : Certificate, optional
-            A proof of the release: the page holds both, and checks itself when it is opened.
-        brief : bool, default False
-            Without the noise of other ε, which may take long to compute.
-        suppress : bool, default False
-            Leave out values that are no larger than their own error.
+        values, ledger, certificate : optional
+            As for :func:`verify`; the page shows the values, and the history of the book. With a ``Certificate`` it
+            holds release and proof, and checks itself when it is opened.
+        brief, suppress : bool, default False
+            Without the noise of other ε, which may take long; without values no larger than their own error.
         """
         from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
 
@@ -174,49 +167,23 @@ class Release(FromTransitions, Recorded, frozen=True, forbid_unknown_fields=True
         What was done to the noisy values; it uses nothing but them and public numbers.
     epsilon, delta : float
         Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
-    query, noise, mechanism, theta, data, accuracy_95, calibration : records
-        See their classes; from the last one the proof of the noise is computed.
-    promise : str
-        What is promised, in one sentence.
-    not_promised, assumptions, warnings : list of str
-        What is not; what the promise rests on; what a reader must know first.
+    query, noise, mechanism, theta, data, accuracy_95, calibration, ledger, groups : records
+        See their classes; from ``calibration`` the proof of the noise is computed. There is a ``ledger`` where one was
+        kept, and there are ``groups`` where the table was read with ``by``.
+    promise, not_promised, assumptions, warnings : str, and lists of str
+        What is promised, and not; what that rests on; what a reader must know first.
     created, software : str, and dict of str to str
         Time of the release, UTC; versions.
-    ledger : record or None
-        Its place among other releases of the same records, where a ledger was kept.
-    groups : record or None
-        The public groups that the values are of, where the table was read with ``by``.
     """
-
-    def synthetic(self, length: int, series: int | None = None, *, seed: int | None = None) -> list[Any]:
-        """Return a synthetic series of states, drawn from the fitted chain; it costs no privacy.
-
-        Parameters
-        ----------
-        length : int
-            Records of the series.
-        series : int, optional
-            How many series; by default one, which is returned by itself.
-        seed : int, optional
-            The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
-            before, and which nothing can seed.
-        """
-        return synthetic_series(self, length, series, seed)
 
     def to_frame(self, of: Literal["values", "quantiles"] | None = None, *, into: str = "polars") -> Any:
         """Return the values as a table: a row for each output, of each group if there are any.
 
-        Columns: one for every grouping, ``output``, ``records`` (of the group), ``value``, ``noisy_value`` where values
-        were post-processed, and ``error_95``, which the noisy value exceeds with probability at most 5%. Groupings
-        whose groups are all named by whole numbers, such as hours, are columns of whole numbers.
-
-        Parameters
-        ----------
-        of : {"values", "quantiles"}, optional
-            By default the quantiles where they were asked for, a row for each with columns ``quantile``, ``state``,
-            ``low_95`` and ``high_95``; else the values.
-        into : {"polars", "pandas", "pyarrow"}, default "polars"
-            The library whose table it is.
+        Columns: one for every grouping (whole numbers where all of its groups are named by such, as hours are),
+        ``output``, ``records`` (of the group), ``value``, ``noisy_value`` where values were post-processed, and
+        ``error_95``, which the noisy value exceeds with probability at most 5%. Where quantiles were asked for, and
+        ``of`` is not "values", a row for each: ``quantile``, ``state``, ``low_95`` and ``high_95``. ``into`` names the
+        library whose table it is: "polars", "pandas" or "pyarrow".
         """
         return frame_of(self, of, into)
 
@@ -456,23 +423,20 @@ def prepare(
     query: Query,
     calibration: Calibration,
     *,
-    postprocess: Literal["valid"] | None = None,
-    warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-    accept: str | Collection[str] = (),
-    model: Described | None = None,
+    **options: Any,
 ) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
-    Its ``finish`` may wait for other programs that hold the ledger, and computes what the sum of all releases leaks.
+    Other ``options`` are those of :func:`checked`. Its ``finish`` may wait for other programs that hold the ledger, and
+    computes what the sum of all releases leaks.
     """
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening only work with a ledger: give ledger too")
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
-    settings: Any = {"postprocess": postprocess, "warnings": warnings, "accept": accept, "model": model}
-    calibration, cells, draft = checked(Release, records, query, calibration, ledger=ledger, **settings)
+    calibration, cells, draft = checked(Release, records, query, calibration, ledger=ledger, **options)
     draw = cells.sampler(calibration)
 
     def fill(numbers: NDArray[np.int64], booked: LedgerRecord | None, after: str | None = None) -> Release:

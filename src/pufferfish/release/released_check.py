@@ -22,7 +22,6 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, View, counted
 from pufferfish._base.words import at_least, at_most, number
-from pufferfish._base.writing import read_file
 from pufferfish.check.record import FORMAT, VERSION, Checked, Verdict
 from pufferfish.check.words import WITHIN, aligned, some
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, printable, shortened
@@ -32,7 +31,7 @@ from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery, Transition
 from pufferfish.queries.of_steps import ARROW
 from pufferfish.queries.query import RecordQuery
 from pufferfish.release.against import Allowed, Part, allowed, allowed_after, chain_sums, network_sums, step_bounds
-from pufferfish.release.record import ReleaseFields, any_release_in, calibration_again, function_of_user, query_again
+from pufferfish.release.record import ReleaseFields, any_release, calibration_again, function_of_user, query_again
 from pufferfish.release.release import Release
 from pufferfish.release.series import label_of
 from pufferfish.release.steps import chain_of_counts
@@ -208,14 +207,9 @@ class _Held:
 
     def take(self, given: Any) -> None:
         """Take a release, checked; one that cannot be compared is named."""
-        if isinstance(given, ReleaseFields):
-            record: Any = given
-        elif isinstance(given, str | os.PathLike):
-            record = any_release_in(read_file(given), display_path(given))
-            if isinstance(record, ReleaseFields) and record.subjects is None:
-                record = Release.from_json(given)
-        else:
-            raise ParameterError(f"releases has {shortened(repr(given))}, expected a release or its file")
+        record = any_release(given)
+        if record is not given and isinstance(record, ReleaseFields) and record.subjects is None:
+            record = Release.from_json(given)
         name = label_of(given, record) if isinstance(record, ReleaseFields) else display_path(given)
         earlier = self._names.count(name)
         self._names.append(name)

@@ -233,10 +233,7 @@ def series(
         Of releases by groups the group that others are compared with, its label, or one under every grouping; by
         default the first.
 
-    Returns
-    -------
-    ReleaseSeries
-        With ``to_frame()``, ``plot()`` and ``history``.
+    The series has ``to_frame()``, ``plot()`` and ``history``.
 
     Examples
     --------
@@ -255,7 +252,10 @@ def series(
     if len(given) < 2:
         raise ParameterError(f"releases has {len(given)}, expected at least two")
     window = whole_at_least(average, "average", 1)
-    read = [each if isinstance(each, Release) else _read(each) for each in given]
+    for each in given:
+        if not isinstance(each, Release | str | os.PathLike):
+            raise ParameterError(f"releases has {shortened(repr(each))}, expected a release or its file")
+    read = [each if isinstance(each, Release) else Release.from_json(each) for each in given]
     names = [label_of(each, release) for each, release in zip(given, read, strict=True)]
     if labels is not None:
         names = [str(label) for label in listed(labels, "labels", "a name for each release")]
@@ -302,12 +302,6 @@ def _reference(releases: Sequence[ReleaseFields], against: Any) -> tuple[str, ..
         known_as = f"{did_you_mean(name, names)} Groups: {names_of(names)}"
         raise ParameterError(f"against is {shortened(repr(name))}, which is no group.{known_as}")
     return named
-
-
-def _read(path: Any) -> Release:
-    if not isinstance(path, str | os.PathLike):
-        raise ParameterError(f"releases has {shortened(repr(path))}, expected a release or its file")
-    return Release.from_json(path)
 
 
 def label_of(given: Any, release: ReleaseFields) -> str:

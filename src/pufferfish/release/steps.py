@@ -4,16 +4,21 @@ Noise leaves counts that are negative, do not add up to the public number of ste
 often than it is left. So the nearest table is taken, in Euclidean distance, whose counts are not negative, have that
 total, and enter each state as often as they leave it: what the counts of a long series do but for its ends, and the
 counts that a stationary chain expects do exactly. A histogram, a chain and synthetic series of one table agree.
+
+Synthetic series are drawn after the release, so here, unlike for noise, a seed does no harm. Nothing that draws noise
+imports this file.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.errors import QueryError
+from pufferfish._base.checked import whole_at_least
+from pufferfish.errors import ParameterError, QueryError
 from pufferfish.queries import Switches, Transitions
 from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.markov_chain import MarkovChain
@@ -25,6 +30,9 @@ _SMOOTHED = 0.5
 
 _MOST_ROUNDS = 200
 """Rounds of Newton's method, after which the table is taken as it is then."""
+
+_MOST_DRAWN = 10**8
+"""Records of all synthetic series together."""
 
 _BALANCED = 1e-9
 """How far, as a share of the total, a state may be entered more often than it is left."""
@@ -65,6 +73,45 @@ class FromTransitions:
         total = float(table.sum())
         # without the last digits, which only say where a search for the nearest table ended
         return round(float(total - np.trace(table)), max(0, 8 - math.ceil(math.log10(max(total, 1.0)))))
+
+    def synthetic(self: Any, length: int, series: int | None = None, *, seed: int | None = None) -> list[Any]:
+        """Return a synthetic series of states, drawn from the fitted chain; it costs no privacy.
+
+        Parameters
+        ----------
+        length : int
+            Records of the series.
+        series : int, optional
+            How many series; by default one, which is returned by itself.
+        seed : int, optional
+            The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
+            before, and which nothing can seed.
+        """
+        records, count = (
+            whole_at_least(length, "length", 1),
+            1 if series is None else whole_at_least(series, "series", 1),
+        )
+        if records * count > _MOST_DRAWN:
+            raise ParameterError(
+                f"{count} series of {records:,} records are more than {_MOST_DRAWN:,} records: ask for fewer"
+            )
+        generator = np.random.default_rng(None if seed is None else whole_at_least(seed, "seed", 0, ", or None"))
+        chain = fitted_chain(self)
+        # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it
+        after: list[list[float]] = np.cumsum(chain.transition_matrix, axis=1)[:, :-1].tolist()
+        first: list[float] = np.cumsum(chain.stationary_distribution)[:-1].tolist()
+        all_series = [_walk(generator.random(records).tolist(), first, after, chain.states) for _ in range(count)]
+        return all_series[0] if series is None else all_series
+
+
+def _walk(numbers: Sequence[float], first: list[float], after: list[list[float]], states: Sequence[str]) -> list[str]:
+    """Return a series from numbers between 0 and 1."""
+    sums, visited = first, list[str]()
+    for number in numbers:
+        state = bisect_right(sums, number)
+        visited.append(states[state])
+        sums = after[state]
+    return visited
 
 
 def fitted_chain(record: ReleaseFields) -> MarkovChain:

@@ -47,7 +47,6 @@ from pufferfish.release.postprocessing import BySubject
 from pufferfish.release.prepare import Prepared, checked, inconsistent, note_of
 from pufferfish.release.record import RELEASE, columns_of, csv_of, encoded, warning_of_formulas
 from pufferfish.release.release import EachRelease, read_recorded
-from pufferfish.theta.model_class import Described
 
 TABLE_ENDINGS = (".parquet", ".csv")
 
@@ -59,6 +58,10 @@ _ROOM_OF_VALUE = 200
 
 _FINISH_IT = (
     "run that command again to finish it; or delete the file to give the release up (its ledger entry stays spent)"
+)
+_KEPT = (
+    "it is the table of an earlier release; name another file, or give overwrite=True to replace the file (its "
+    "privacy budget stays spent)"
 )
 _FINISH_THERE = "name that file, and the release is finished there"
 
@@ -85,8 +88,7 @@ def release_each(
     Parameters
     ----------
     data : Sequences
-        The private data, read by :func:`read_sequences` with ``subject``. Who the subjects are, and how many records
-        each has, is public, and stands in the table.
+        The private data, read with ``subject``. Who the subjects are, and how many records each has, is public.
     query, calibration, postprocess, warnings, ledger, accept
         As for :func:`release`; the ledger gets one entry for all subjects.
     output : path-like
@@ -101,12 +103,8 @@ def release_each(
     Returns
     -------
     EachRelease
-        The record; its ``read_table(output)`` are the values.
-
-    Raises
-    ------
-    RecordError
-        If the files cannot be written, or are in the way; all else as for :func:`release`, and nothing is spent.
+        The record; its ``read_table(output)`` are the values. A ``RecordError`` if the files cannot be written, or are
+        in the way; all else as for :func:`release`, and nothing is spent.
 
     Examples
     --------
@@ -163,7 +161,8 @@ class OutputFiles:
         self.pending_record = self.record.with_name(f"{self.record.name}.pending")
         unfinished = self.pending_record.exists()
         ours, replaced = _is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
-        self.table = check_output(output, None if ours and replaced else _table_kind(ours=ours), overwrite=replaced)
+        kind = Kind("table of a release for each subject", lambda _: ours, _KEPT, TABLE_ENDINGS)
+        self.table = check_output(output, None if ours and replaced else kind, overwrite=replaced)
         self.pending_table = self.table.with_name(f"{self.table.name}.pending")
         self.lock = self.pending_record.with_name(f"{self.pending_record.name}.lock")
         if self.pending_table.exists() and not unfinished:
@@ -204,30 +203,19 @@ def _is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
     return False
 
 
-def _table_kind(*, ours: bool) -> Kind:
-    """Return the kind of a table of which it is known whether a record beside it names it; no other is replaced."""
-    return Kind(
-        "table of a release for each subject",
-        lambda content: ours,
-        "it is the table of an earlier release; name another file, or give overwrite=True to replace the file (its "
-        "privacy budget stays spent)",
-        TABLE_ENDINGS,
-    )
-
-
 def prepare_each(
     data: Sequences | Rows,
     query: Query,
     calibration: Calibration,
     files: OutputFiles,
     *,
-    postprocess: Literal["valid"] | None = None,
-    warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
-    accept: str | Collection[str] = (),
-    model: Described | None = None,
+    **options: Any,
 ) -> Prepared[EachRelease]:
-    """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
+    """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files.
+
+    Other ``options`` are those of :func:`checked`.
+    """
     if not isinstance(data, Sequences) or data.names is None:
         raise ParameterError(
             "a release for each subject needs the column of subjects: read the table with subject (a network's table "
@@ -243,9 +231,8 @@ def prepare_each(
     checks_names = files.as_text and not files.for_spreadsheets
     names = (*calibration.linear.labels, *sorted(set(data.names))) if checks_names else ()
     subjects_record = SubjectsRecord(secrets.token_hex(16), False, None)
-    settings: Any = {"postprocess": postprocess, "warnings": warnings, "accept": accept, "model": model}
-    settings |= {"subjects": subjects_record, "names_warnings": list(filter(None, [warning_of_formulas(names)]))}
-    calibration, subjects, draft = checked(EachRelease, data, query, calibration, ledger=ledger, **settings)
+    options |= {"subjects": subjects_record, "names_warnings": list(filter(None, [warning_of_formulas(names)]))}
+    calibration, subjects, draft = checked(EachRelease, data, query, calibration, ledger=ledger, **options)
     linear, draw = calibration.linear, subjects.sampler(calibration)
     numbered = draft.subjects or subjects_record
     try:

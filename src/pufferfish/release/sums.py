@@ -113,6 +113,12 @@ def wider_groupings(groups: GroupsRecord) -> list[list[str]]:
     return [[name for each in hierarchies for name in each[min(depth, len(each) - 1) :]] for depth in depths]
 
 
+def all_totals(release: ReleaseFields) -> Iterator[tuple[list[str], Iterator[Total]]]:
+    """Yield the groupings of wider groups, and their totals; quantiles have none."""
+    if release.groups is not None and not release.quantiles:
+        yield from ((names, totals_of(release, names)) for names in wider_groupings(release.groups))
+
+
 def totals_of(release: ReleaseFields, names: Sequence[str]) -> Iterator[Total]:
     """Yield the totals of wider groups, by some of the groupings of a release: of each group and output."""
     groups, outputs = release.groups, release.query.labels
@@ -140,8 +146,8 @@ def frame_with_totals(release: ReleaseFields) -> "pl.DataFrame":
     if groups is None or groups.nested is None or release.quantiles:
         return frame
     below: list[dict[str, Any]] = []
-    for names in wider_groupings(groups):
-        for total in totals_of(release, names):
+    for names, wider in all_totals(release):
+        for total in wider:
             numbers = {"records": total.records, "value": total.value, "error_95": total.error_95}
             below.append({**dict(zip(names, total.cell, strict=True)), "output": total.output, **numbers})
     text = frame.with_columns(pl.col(groups.by).cast(pl.String))
@@ -161,14 +167,10 @@ def totals(release: Any, by: Sequence[str], *, into: str = "polars") -> Any:
     release : Release
         A release by groups; a ``ParameterError`` if it has none.
     by : sequence of str
-        Some of its groupings.
+        Some of its groupings; the table has a row for each group and output, with columns ``output``, ``records``,
+        ``value`` and ``error_95`` beside them.
     into : {"polars", "pandas", "pyarrow"}, default "polars"
         The library whose table it is.
-
-    Returns
-    -------
-    DataFrame
-        A row for each group and output, with the groupings, ``output``, ``records``, ``value`` and ``error_95``.
     """
     if not isinstance(release, ReleaseFields):
         raise ParameterError(f"release is {shortened(repr(release))}, expected a Release")

@@ -11,9 +11,8 @@ from pufferfish._base.checked import listed
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, Shown, View
-from pufferfish._base.writing import read_file
-from pufferfish.errors import ParameterError, printable, shortened
-from pufferfish.release.record import AnyRelease, any_release_in, encoded
+from pufferfish.errors import ParameterError, printable
+from pufferfish.release.record import AnyRelease, any_release, encoded
 
 _WIDTH = 100
 
@@ -138,16 +137,8 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
     does not count both releases. :func:`verify` looks at one record, and cannot see it. It shows only where the first
     release after the copy is at hand from both sides. One release under two names is no such case.
 
-    Parameters
-    ----------
-    releases : sequence of Release, EachRelease, MeasurementRelease or path-like
-        The releases, or their files. Whether each of them holds is not looked at: ask :func:`verify`.
-
-    Returns
-    -------
-    Finding
-        Whether it ``holds``, None where fewer than two releases were charged to a ledger, and what it ``says``, which
-        names releases that follow the same entry.
+    ``releases`` are of any kind, or their files; whether each of them holds is not looked at. The finding says whether
+    it ``holds``, None where fewer than two were charged to a ledger, and which follow the same entry.
 
     Examples
     --------
@@ -162,7 +153,9 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
     True
     """
     items = listed(releases, "releases", 'releases or their files, such as ["first.json", "second.json"]')
-    return one_history([_named(release, place) for place, release in enumerate(items, start=1)])
+    named = [f"release {i}" if isinstance(item, AnyRelease) else item for i, item in enumerate(items, start=1)]
+    read = [any_release(item) for item in items]
+    return one_history([(display_path(name), release) for name, release in zip(named, read, strict=True)])
 
 
 def check_named_once(releases: Sequence[tuple[str, Any]]) -> None:
@@ -196,13 +189,3 @@ def one_history(releases: Sequence[tuple[str, AnyRelease]]) -> Finding:
         says = "fewer than two different releases name an entry of a ledger: there is nothing to compare"
         return unchecked("ledger", says, _FIELDS)
     return holds("ledger", f"no two of these {len(following)} releases follow the same entry of a ledger", _FIELDS)
-
-
-def _named(release: Any, place: int) -> tuple[str, AnyRelease]:
-    """Return a release with its name in words, read from its file if it is a path."""
-    if isinstance(release, AnyRelease):
-        return f"release {place}", release
-    if not isinstance(release, str | os.PathLike):
-        raise ParameterError(f"releases[{place - 1}] is {shortened(repr(release))}, expected a release or its file")
-    name = display_path(release)
-    return name, any_release_in(read_file(release), name)

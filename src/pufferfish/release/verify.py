@@ -344,12 +344,10 @@ def verify(
     ----------
     release : Release, EachRelease or path-like
         The release, or its file.
-    model : Model or path-like, optional
-        The model that it was made under, to be compared with its Θ.
-    ledger : Ledger or path-like, optional
-        The ledger that it was charged to, to be compared with its entry and the entries before it. Each record is
-        compared by itself: of two that name one entry both agree with it, though only one of them was charged. Compare
-        such records with each other: :func:`verify_together`.
+    model, ledger : optional
+        The model that it was made under and the ledger that it was charged to, or their files: to be compared with Θ,
+        and with its entry and those before. Of two records that name one entry both agree with it, though only one of
+        them was charged: compare such records with each other (:func:`verify_together`).
     table : table or path-like, optional
         The private table: it is read as the record says, and its public facts are compared. Nothing is printed of it.
     values : path-like, optional

@@ -6,38 +6,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import commands
 import pufferfish as pf
-from pufferfish.compare.noise import Noise, noise_part
-from pufferfish.compare.rows import ComparisonRow, NoiseCurve
+from pufferfish._base.words import at_most
+from pufferfish.compare.noise import noise_chart
 
 
 def drawn(errors: Mapping[str, Sequence[float]], own: str) -> str:
-    rows = [ComparisonRow(mechanism=name, title=name, scale=e[4], accuracy=e[4]) for name, e in errors.items()]
-    curves: list[Any] = [
-        NoiseCurve(
-            mechanism=name,
-            title=name,
-            noise="equal",
-            epsilons=tuple(range(1, len(e) + 1)),
-            scales=tuple(e),
-            errors=tuple(map(round, e)),
-        )
-        for name, e in errors.items()
-    ]
-    about = Noise(
-        rows=rows,
-        curves=curves,
-        epsilon=1.0,
-        unit=1.0,
-        mechanism=own,
-        noise="equal",
-        measure="records",
-        lower=None,
-    )
-    return noise_part(about, "noise-0")[0]
+    epsilons = [float(e) for e in range(1, 10)]
+    return noise_chart(list(errors), list(errors.values()), epsilons, 5.0, list(errors).index(own))[0]
 
 
 def falling(from_: float, to: float) -> list[float]:
@@ -98,7 +76,8 @@ def test_a_preview_of_several_queries_prints_their_commands(tmp_path: Path) -> N
     assert given == [[*begins, "histogram", *ends], [*begins, "count:a b", *ends]]
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert [about["id"] for about in data] == ["noise-0", "noise-1"]
-    assert [f"{about['command']} 1" for about in data] == [unescape(line) for line in shown]
+    assert [about["commands"][40] for about in data] == [unescape(line) for line in shown]
+    assert all(line.endswith(f" --epsilon {at_most(10 ** (i / 40 - 1))}") for i, line in enumerate(data[0]["commands"]))
     for more in ("--plot", "--draw"):
         commands.refused(*asked, "--epsilon", "1", more, tmp_path / "x.png", says=["one query"])
     one = commands.run(*asked[:-2], "--accuracy", "0.3", "--report", tmp_path / "one.html")

@@ -309,15 +309,15 @@ def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
 
 
 def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
-    def rows(e):
-        scales = {"propagation": 2 / e, "exact-laplace": 2.001 / e, "group-dp": 50 / e}
-        named = {"propagation": "LeakagePropagation", "exact-laplace": "ExactLaplace", "group-dp": "GroupDP"}
-        return [
-            ComparisonRow(mechanism=name, title=named[name], epsilon=e, scale=scale, lower_bound=1.9 / e)
-            for name, scale in scales.items()
-        ]
-
-    figure = draw_noise({e: rows(e) for e in (0.5, 1.0, 2.0)}, ["noise of a histogram, 5,000 records"], "records")
+    scales = {"propagation": 2, "exact-laplace": 2.001, "group-dp": 50}
+    named = {"propagation": "LeakagePropagation", "exact-laplace": "ExactLaplace", "group-dp": "GroupDP"}
+    epsilons = (0.5, 1.0, 2.0)
+    curves = [
+        [ComparisonRow(mechanism=name, title=named[name], epsilon=e, scale=scale / e) for e in epsilons]
+        for name, scale in scales.items()
+    ]
+    floor = {e: 1.9 / e for e in epsilons}
+    figure = draw_noise(curves, floor, ["noise of a histogram, 5,000 records"], "records")
     (axes,) = figure.axes
     labels = [text.get_text().replace("\n", " ") for text in axes.get_legend().get_texts()]
     assert "ExactLaplace, the same as LeakagePropagation within 1%" in labels
@@ -336,8 +336,10 @@ def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_pa
 
 def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
     names = ("propagation", "my-bound")
-    rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]
-    (axes,) = draw_noise({1.0: rows, 2.0: rows}).axes
+    rows = [
+        [ComparisonRow(mechanism=name, title=name.title(), epsilon=e, scale=2.0) for e in (1.0, 2.0)] for name in names
+    ]
+    (axes,) = draw_noise(rows, {}).axes
     assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound, the same as\nPropagation within 1%"]
 
 

@@ -20,18 +20,16 @@ from pufferfish._base.reading import display_path
 from pufferfish._base.view import Html, join, tag
 from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
-from pufferfish._draw.chart import Lines
 from pufferfish._draw.page import CHECKED_HERE, REPORT, bar, fold, page, slider, table
 from pufferfish.compare.contest import noise_at_each
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger, name_of
-from pufferfish.ledger.book import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.promises import promise_chart, promise_picture
-from pufferfish.mechanisms.words import TOGETHER, alternatives_of, hidden_in_words, law_assumed, witness_part
+from pufferfish.mechanisms.words import TOGETHER, alternatives_of, law_assumed, witness_part
 from pufferfish.release.again import commands_of
 from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import check_record
@@ -46,22 +44,12 @@ from pufferfish.release.record import (
     function_of_user,
     read_table,
 )
-from pufferfish.release.show.values import (
-    Cover,
-    Numbers,
-    csv_link,
-    each_part,
-    measured_part,
-    notes_of,
-    values_part,
-)
+from pufferfish.release.show.values import Cover, Numbers, csv_link, each_part, measured_part, notes_of, values_part
 from pufferfish.release.show.words import WORDS, Marked, MarkedLabels, Words, unmarked
 from pufferfish.release.verification import Finding, Verification, check_named_once, one_history
 from pufferfish.release.verify import ledger_findings, values_findings, verify, verify_measurement
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Theta
-
-__all__ = ["NOT_COUNTED", "Cover", "Source", "read_source", "report_page", "sentences_of", "write_report"]
 
 NOT_COUNTED = WORDS["apart"]
 """What is said of a release that is shown beside a ledger, and was never charged to it."""
@@ -335,12 +323,6 @@ def _whose(who: Sequence[_Shown], shown: Sequence[_Shown], say: Words) -> Html |
     return join(tag("strong", say("for_release", numbers=", ".join(str(each.number) for each in who))), " ")
 
 
-def _hides(record: AnyRelease) -> str:
-    if isinstance(record, MeasurementFields):
-        return hidden_in_words(None, record.protection, None, of_chains=True, networks=False)
-    return record.hides
-
-
 def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
     """Return the unit that noise hides, before any value."""
 
@@ -354,7 +336,7 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
         if each.query is not None and each.query.delta:  # what is exact says δ, and few words cannot
             odds = f"{say('delta', delta=f'{each.query.delta:g}')} {say.of(record.promise)}"
         fitted = each.query is not None and FITTED_HERE in each.query.warnings
-        return say.of(_hides(record)), at_most(record.epsilon), odds, named, fitted
+        return say.of(record.hides), at_most(record.epsilon), odds, named, fitted
 
     cards: list[Html] = []
     for (hides, epsilon, odds, named, fitted), who in _alike(shown, card):
@@ -367,7 +349,7 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
                 tag("p", named) if named else None,
                 tag("p", odds),
                 class_="card warn" if fitted else "card",
-            ),
+            )
         ]
     return tag("section", tag("h2", say("hidden")), cards)
 
@@ -476,20 +458,11 @@ def _units_table(shown: Sequence[_Shown], say: Words) -> Html | None:
     covered = tag("ul", *(tag("li", tag("strong", say.of(unit)), ": ", say.of(holds)) for unit, holds in units.items()))
     shown_table = join(table([say("unit"), *heads], rows, say("units"), class_="units"), fold(say("covers"), covered))
     first = known[0].query
-    chart = _chart_of(first) if one and first is not None else None
-    if chart is None:
+    chart = promise_chart(first.promises, first.step, first.protection) if one and first is not None else None
+    if chart is None:  # nothing is promised of two lengths
         return shown_table
-    words: dict[str, Any] = {name: say.of(getattr(chart, name)) for name in _SAID}
+    words: dict[str, Any] = {name: say.of(getattr(chart, name)) for name in ("caption", "label", "value_label")}
     return tag("div", tag("div", shown_table), *promise_picture(replace(chart, **words)), class_="beside")
-
-
-_SAID = ("caption", "label", "value_label")
-"""What the picture of the units says."""
-
-
-def _chart_of(record: ReleaseFields) -> Lines | None:
-    """Return ε against the length of the stretch; None where nothing is promised of two lengths."""
-    return promise_chart(record.promises, record.step, record.protection)
 
 
 def _law(record: AnyRelease) -> str:
@@ -541,16 +514,15 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
         lines += [tag("p", spent)]
         warning = tag("strong", say("warning"))
         lines += [tag("p", warning, " ", _link(each, each.title), f": {say('apart')}.") for each in apart]
-        rows = [_entry_row(entry, here.get(entry.number), ledger.budget, say) for entry in ledger.entries]
+        rows: list[Html] = []
+        for entry in ledger.entries:
+            each = here.get(entry.number)
+            what: Any = entry.what if each is None else join(_link(each, entry.what), f" ({say('on_page')})")
+            rows += [_budget_row(entry.number, what, entry.epsilon, entry.spent, ledger.budget, own=each is not None)]
     empty = tag("th", "", scope="col", class_="bar")
     heads = [say("number"), say("release"), say("alone"), empty, say("leaks_together")]
     history = table(heads, rows, say("ledger_of"), names=2, class_="values ledger") if rows else None
     return tag("section", tag("h2", say("budget")), lines, history)
-
-
-def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> Html:
-    what: Any = entry.what if each is None else join(_link(each, entry.what), f" ({say('on_page')})")
-    return _budget_row(entry.number, what, entry.epsilon, entry.spent, budget, own=each is not None)
 
 
 def _link(each: _Shown, text: str) -> Html:
@@ -614,7 +586,7 @@ def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tup
     ]
     shown_table = table([say("release"), say("slider_error")], body, say("slider_error"), titled=False, class_="noise")
     left_out = tag("p", say("slider_none", why=why), class_="soft") if why else None
-    data = {"id": "noise", "places": places, "rows": [texts for _, texts in rows]}
+    data = {"id": "noise", "places": places, "rows": [{"error": texts} for _, texts in rows]}
     return tag(
         "section", tag("h2", say("slider")), tag("div", control, shown_table, class_="beside"), left_out, id="noise"
     ), data

@@ -18,7 +18,7 @@ from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows
 from pufferfish.release.show.values import are_shares, joint_error, marked, weak_lines, weak_values
-from pufferfish.release.sums import totals_of, wider_groupings
+from pufferfish.release.sums import all_totals
 
 _MOST_LABEL = 60
 
@@ -107,13 +107,10 @@ def rows_of(record: ReleaseFields) -> Iterator[list[str]]:
 
 
 def totals_of_groups(record: ReleaseFields) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Yield the totals of wider groups: what they are of, headings, and rows to as many digits as their noise leaves.
-
-    Quantiles have none.
-    """
-    for names in [] if record.quantiles or record.groups is None else wider_groupings(record.groups):
+    """Yield totals of wider groups: what they are of, headings, and rows to as many digits as their noise leaves."""
+    for names, wider in all_totals(record):
         rows = list[list[str]]()
-        for total in totals_of(record, names):
+        for total in wider:
             scale = total.error_95 / math.log(20)  # of one variable with such an error
             numbers = [total.value, total.error_95]
             value, error = (to_the_noise(x, scale, whole=record.whole) if scale else number(x) for x in numbers)

@@ -27,7 +27,7 @@ from pufferfish.queries.words import bins_at_middles
 from pufferfish.release.facts import GroupsRecord, decode
 from pufferfish.release.record import MeasurementFields, ReleaseFields, csv_of, frame_of, quantile_rows
 from pufferfish.release.show.words import Words
-from pufferfish.release.sums import frame_with_totals, totals_of, wider_groupings
+from pufferfish.release.sums import all_totals, frame_with_totals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -136,17 +136,16 @@ def _part(by: str) -> str | None:
 def values_part(record: ReleaseFields, look: Cover | None = None) -> Html:
     """Return the values of a release as pictures and tables."""
     look = look or Cover()
-    totals = None if record.groups is None else _totals(record, record.groups, look)
     values = _Values(record, look)
-    return join(values.quantiles(), values.weakness(), values.drawn(), totals, _counts_measured(record))
+    return join(values.quantiles(), values.weakness(), values.drawn(), _totals(record, look), _counts_measured(record))
 
 
-def _totals(record: ReleaseFields, groups: GroupsRecord, look: Cover) -> Html:
-    """Return a table of the totals of wider groups, for each level of them; quantiles have none."""
+def _totals(record: ReleaseFields, look: Cover) -> Html:
+    """Return a table of the totals of wider groups, for each level of them."""
     write, say, parts = Numbers.of(record), look.say, list[Html]()
-    for names in [] if record.quantiles else wider_groupings(groups):
+    for names, wider in all_totals(record):
         rows = list[list[Any]]()
-        for total in islice(totals_of(record, names), _MOST):
+        for total in islice(wider, _MOST):
             (cell,) = cells_for_people(names, [total.cell])
             shown = look.marked(write.both(total.value, total.error_95), abs(total.value) <= total.error_95)
             rows.append([*map(look.name, cell), look.name(total.output), f"{total.records:,}", shown])
