@@ -33,16 +33,13 @@ class Coverage(ReadOnly):
 
     Parameters
     ----------
-    people : int
-        N, the people that were counted.
-    released : int
-        M, how many people shall all be covered at once.
+    people, released : int
+        N, the people that were counted, and M, how many people shall all be covered at once.
     slower : float
         How many times as long the stays of additional members are; 1 for none.
-    share : float or None
-        The expected share of people that is covered; None where there are too few to say one.
-    sure : float or None
-        The share that is covered with 95% confidence; None where stays were made longer, or there are too few.
+    share, sure : float or None
+        The share of people that is covered, expected and with 95% confidence; None where that cannot be said: where
+        there are too few people, and of ``sure`` where stays were made longer.
     tail : float or None
         The index of the Pareto tail that a share beyond N / (N + 1) rests on.
     of_stays : bool
@@ -120,10 +117,9 @@ def covered(
     drop_slowest: bool = False,
     unseen: int = 0,
 ) -> tuple[Coverage, list[Law]]:
-    """Return how many people a class covers, and its members: those that were kept, or fewer or more as is asked.
+    """Return how many people a class covers, and its members: of those that were kept, fewer or more as is asked.
 
-    ``kept`` is what left-out days demand, and everybody's own laws; ``share``, ``people``, ``slower`` and
-    ``drop_slowest`` are as for :func:`fit_defend`; ``unseen`` people were never seen to leave some state.
+    ``share`` and what follows are as for :func:`fit_defend`; ``unseen`` people were never seen to leave some state.
     """
     needs: dict[int, float] = {}
     for law in kept:
@@ -190,7 +186,7 @@ def _percent(share: float) -> str:
 
 
 def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: int = 0) -> Coverage:
-    """Return what may be said where the noise of a given class is enough for the habits of some of the people asked.
+    """Return what may be said where the noise of a class is enough for the habits of some of the people asked.
 
     Examples
     --------

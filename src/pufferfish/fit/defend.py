@@ -59,10 +59,8 @@ class DefendedFit(ReadOnly):
 
     Parameters
     ----------
-    theta : class of chains
-        The class: all members that were kept.
-    sequences : Sequences
-        What it was fitted to.
+    theta, sequences : ChainClass, Sequences
+        The class, of all members that were kept, and what it was fitted to.
     kinds : tuple of Kind
         What was tried, kept or not.
     coverage : Coverage
@@ -104,7 +102,7 @@ def fit_defend(
         The share of people to cover, such as 0.99. What is beyond N / (N + 1) of N people adds members whose stays are
         longer, and rests on a tail of people's noise.
     slower : float, optional
-        Add every member once more, with stays so many times as long, such as 1.3: a margin for habits that change.
+        Add every member once more, with stays so many times as long, 1 to 100: a margin for habits that change.
     drop_slowest : bool, default False
         Leave out as many of the slowest people as ``cover`` allows.
     people : int, default 1
@@ -113,7 +111,7 @@ def fit_defend(
     Raises
     ------
     ParameterError
-        If the sequences were read without ``daily``, cover is no share, or slower is below 1.
+        If the sequences were read without ``daily``, or an argument is out of range.
     ModelError
         If the chain of all has no stationary law.
 

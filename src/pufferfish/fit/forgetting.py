@@ -42,21 +42,15 @@ def overlap(chain: Any, steps: Any) -> Any:
     Parameters
     ----------
     chain : MarkovChain, or sequence of these
-        Stationary chains; of several the least overlap.
+        Stationary chains; of several the least overlap. Others are refused (NotApplicableError): their past depends on
+        the time.
     steps : int, or sequence of int
-        How many steps apart; of several there are as many overlaps.
+        How many steps apart, at least 1; of several there are as many overlaps.
 
     Returns
     -------
     float, or tuple of float
         In [0, 1], rounded down: what :class:`ForgettingClass` takes.
-
-    Raises
-    ------
-    NotApplicableError
-        If a chain does not start with its stationary law: its past then depends on the time.
-    ParameterError
-        If steps are no whole numbers of at least 1.
 
     Examples
     --------
@@ -98,22 +92,9 @@ def _least_shared(rows: Matrix) -> float:
 class OverlapEstimate(ReadOnly):
     """How much habits overlap after some steps, by public data.
 
-    Parameters
-    ----------
-    steps : int
-        How many steps apart.
-    overlap : float
-        Of the subject with the least: what the class takes.
-    subject : str
-        That subject; "" where the table is one chain.
-    direction : {"later", "earlier"}
-        Whether the state so many steps later decides, or so many earlier.
-    pooled : float
-        Overlap of all subjects' pairs taken as one person's.
-    pairs : int
-        Pairs of states that were counted.
-    subjects : int
-        Subjects with such pairs.
+    ``overlap`` is that of the ``subject`` ("" where the table is one chain) with the least, about the state so many
+    steps later or earlier, which is the ``direction``; ``pooled`` that of all subjects' pairs taken as one person's.
+    ``pairs`` of states were counted, of so many ``subjects``.
     """
 
     steps: int
@@ -129,16 +110,8 @@ class OverlapEstimate(ReadOnly):
 class ForgettingFit(ReadOnly):
     """A forgetting class from public data, and what it was estimated from.
 
-    Parameters
-    ----------
-    theta : ForgettingClass
-        The class.
-    estimates : tuple of OverlapEstimate
-        One for each time of forgetting, the shortest first.
-    sequences : Sequences
-        The table as it was read.
-    smoothing : float
-        Independent pairs of the pool that every row of a subject was given.
+    ``estimates`` are one for each time of forgetting, the shortest first; ``smoothing`` is how many independent pairs
+    of the pool every row of a subject was given.
     """
 
     theta: ForgettingClass
@@ -152,14 +125,13 @@ def fit_forgetting(
 ) -> ForgettingFit:
     """Estimate from public data how much habits overlap after some time; the subject with the least overlap decides.
 
-    For every subject the pairs of states so many steps apart make two tables of shares, one for the later state and one
-    for the earlier. A table from few pairs looks less forgetful than the person is, so every row gets some of the pool:
-    the pairs of all subjects. Pairs that overlap in time repeat each other: n steps apart, every n pairs count as one.
+    A table from few pairs looks less forgetful than the person is, so every row gets some of the pool: the pairs of all
+    subjects. Pairs that overlap in time repeat each other: n steps apart, every n pairs count as one.
 
     Parameters
     ----------
     source, state, **reading
-        The public data, as for :func:`read_sequences`.
+        The public data, as for :func:`read_sequences`, as are errors.
     forgets : int, str, or sequence of these
         After how many steps, or after what time, such as ``"8min"``: as many steps as it has, rounded up.
     smoothing : float, default 10
@@ -170,8 +142,6 @@ def fit_forgetting(
     ------
     ModelError
         If there are no pairs so far apart, a state is in none of them, or two states have no overlap.
-    ParameterError, DataError
-        As :func:`read_sequences` does.
 
     Examples
     --------
@@ -210,10 +180,10 @@ def _whose(estimate: OverlapEstimate) -> str:
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
     estimate = overlap_of(pairs, states, added)
     if not estimate.overlap > 0:
-        whose = f" of subject {estimate.subject!r}" if estimate.subject else ""
         raise ModelError(
-            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two "
-            f"states{whose}: forget after more steps, merge rare states, or use more smoothing"
+            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two states"
+            f"{f' of subject {estimate.subject!r}' if estimate.subject else ''}: forget after more steps, merge rare "
+            "states, or use more smoothing"
         )
     return estimate
 

@@ -1,9 +1,8 @@
 r"""How well laws predict days that they were not fitted to.
 
-Transitions of one day tell of each other, so a law that is tried on some of them, and fitted to the others, looks
-better than it is. Here whole days are left out: the pairs of a subject and a day are divided into five parts, and each
-part is predicted by laws that were fitted to the other four. What is said of a day is one number, its log likelihood,
-and gains and their standard errors are taken over days, or over subjects where there are many.
+Transitions of one day tell of each other, so whole days are left out: the pairs of a subject and a day are divided into
+five parts, and each part is predicted by laws that were fitted to the other four. What is said of a day is one number,
+its log likelihood, and gains and their standard errors are taken over days, or over subjects where there are many.
 
 The laws are those of :data:`pufferfish.fit.members.CALLED`; each row of them is completed by w transitions of a simpler
 law, where w predicts best. Kinds of stay (:mod:`.mixture`) predict runs of equal states whose beginning was seen, the

@@ -1,12 +1,12 @@
 r"""A Bayesian network from public data: which column depends on which is told, how much is counted.
 
-Every row of a table, the law of a node given one combination of its parents' states, is counted, and completed by the
-node's own shares: with n rows of data of which c have the state, it is (c + w m) / (n + w), where m is the share of the
-state in all rows and w the smoothing. A combination that no row of data has is the node's shares; that is said.
+With n rows of data that have a combination of the parents' states, of which c have the node's state, its probability
+there is (c + w m) / (n + w): m is the share of the state in all rows, w the smoothing. A combination that no row of
+data has is the node's shares; that is said.
 
 A network of which nobody knows the arrows can be a tree: that of C. K. Chow and C. N. Liu ("Approximating discrete
-probability distributions with dependence trees", IEEE Transactions on Information Theory 14, 1968), whose arrows join
-the pairs of columns that tell most about each other. No tree has a larger likelihood.
+probability distributions with dependence trees", IEEE Transactions on Information Theory 14, 1968). No tree has a
+larger likelihood.
 """
 
 import os
@@ -97,8 +97,8 @@ def fit_network(
         Nodes that follow from their parents with certainty, such as a logical OR: what was never seen of them in a row
         of their table that was seen stays impossible.
     **reading
-        ``subject``, ``where`` and ``missing``, as for :func:`read_rows`. With ``missing="unobserved"`` a row of data
-        counts for a node where neither it nor one of its parents is missing.
+        ``subject``, ``where`` and ``missing``, as for :func:`read_rows`, as are errors. With ``missing="unobserved"`` a
+        row of data counts for a node where neither it nor one of its parents is missing.
 
     Returns
     -------
@@ -107,8 +107,6 @@ def fit_network(
 
     Raises
     ------
-    DataError
-        If the table cannot be read, or lacks a column.
     ModelError
         If arrows form a cycle, or a table would be too large.
     ParameterError

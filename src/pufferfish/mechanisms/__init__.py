@@ -64,8 +64,9 @@ MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)
 
 def bound_of(name: str, theta: Any, length: Any, settings: Mapping[str, Any]) -> InfluenceBound:
     """Return the influence bound with a name, as a record tells it."""
-    for mechanism in (*BOUNDS, ParticipantDP):
-        if mechanism.name == name:
-            return mechanism.of(theta, length, **settings)
-    known = [mechanism.name for mechanism in (*BOUNDS, ParticipantDP)]
-    raise ParameterError(f"there is no mechanism {name!r}.{did_you_mean(name, known)} Mechanisms: {', '.join(known)}")
+    known = {mechanism.name: mechanism for mechanism in (*BOUNDS, ParticipantDP)}
+    if name not in known:
+        raise ParameterError(
+            f"there is no mechanism {name!r}.{did_you_mean(name, [*known])} Mechanisms: {', '.join(known)}"
+        )
+    return known[name].of(theta, length, **settings)

@@ -1,12 +1,8 @@
 """Leakage propagation on chains, as engines: of one record, and of any so many steps in a row, an hour or a day.
 
-Of one record it is the least of what propagation and Markov quilts prove.
-
-The secrets about a stretch are all events about the values of n grid steps in a row of one chain, unread steps too.
-Propagation bounds them by the losses of these steps and by what the past and the future tell of the first and of the
-last one (``docs/proofs/stretches.md``). Where the sum of all losses of a chain is less, that is the bound: it covers a
-whole series, hence a person whose records are one chain. It is one stretch that is protected, not two of them together,
-and not "near or not" where only near values are secrets.
+Of one record it is the least of what propagation and Markov quilts prove. Stretches are those of
+docs/proofs/stretches.md: all events about the values of n grid steps in a row of one chain, unread steps too. Where the
+sum of all losses of a chain is less, that is the bound: it covers a person whose records are one chain.
 """
 
 import math
@@ -67,10 +63,9 @@ AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | Stay
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with the bounds that stand beside propagation; an interval class is one member.
+    """A member of Θ with the bounds that stand beside propagation, where it has them; an interval class is one member.
 
-    Independent records need no other bound, and two states under every initial law are searched law by law. A chain
-    with a clock or more memory has no quilts: the sum of all its losses stands beside its propagation.
+    Chains with a clock or more memory have no quilts: the sum of all losses stands beside their propagation.
     """
 
     chain: AnyChain
@@ -81,10 +76,9 @@ class _Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainSearch:
-    """A member of Θ, by its number, with a search, which has what the past and the future tell of every record.
+    """A member of Θ, by its number, with a search; without one where it has too many states, or only forgets.
 
-    The chain has as little memory as it can; of a class of two-state chains it is a corner. There is no search for one
-    of too many states, nor for a class that forgets.
+    The chain has as little memory as it can; of a class of two-state chains it is a corner.
     """
 
     theta: int
@@ -137,10 +131,9 @@ def _searches_of(members: Sequence[_Member]) -> list[ChainSearch]:
 
 
 class _CornerUnderAnyLaw(ChainPropagation):
-    """A corner of a class of two-state chains whose past knows no law: the largest over all laws at each step.
+    """A corner of a class of two-state chains under any law (docs/proofs/intervals.md, "The two corners").
 
-    It bounds every chain of the class that the corner is the worst of, whatever its start (docs/proofs/intervals.md,
-    "The two corners"). What the corner itself leads to from its first record must not be used: others lead elsewhere.
+    What the corner itself leads to from its first record must not be used: other chains of the class lead elsewhere.
     """
 
     def __init__(self, matrix: NDArray[np.float64], initial: Literal["stationary"]) -> None:
@@ -187,10 +180,7 @@ class ChainLeakage(Engine):
         yield largest_bound(bound for engine in engines for bound in engine.candidate_scales(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
-        """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
-
-        What leaks no more than another member cannot decide: then other bounds need not be asked.
-        """
+        """Leakage of one chain under one θ, the least at hand; or one not above ``idle``, which cannot decide."""
         member = self._members[theta]
         if member.alone is not None:
             return _of(theta, *member.alone.leakage(_alone(chain)))
@@ -378,9 +368,7 @@ def _by_law(chain: MarkovChain) -> bool:
 class ProtectedStretch(Engine):
     """What losses tell of any so many steps of a chain in a row, read or not; a shorter chain is protected as a whole.
 
-    The chains of Θ can be followed. ``near``, of shape (k, k), says which pairs of states are near. Only two courses of
-    the stretch that are near at every step are secrets then. It hides no event that holds of some values and not of
-    others, such as "above 200".
+    Where ``near`` says which pairs of states are near, shape (k, k), only courses near at every step are secrets.
     """
 
     takes_steps = True

@@ -1,19 +1,15 @@
 """Leakage of one row of a Bayesian network: of a node, of several columns together, of all of them.
 
-Of a node it is the least of what cluster trees and Markov quilts prove. The leakages of single columns say nothing of
-several together: a noisy sum modulo 2 of two fair coins tells of neither, and of both. Leakage propagation bounds all
-events about their values by the losses of these nodes and by what the other ones tell of their joint value
+Of a node it is the least of what cluster trees and Markov quilts prove. Leakages of single columns say nothing of
+several together, which propagation bounds by their losses and by what the other ones tell of their joint value
 (``docs/proofs/stretches.md``). Of a whole row the sum of all losses is the bound, and needs no model.
 
 >>> import pufferfish as pf
 >>> coin, flip = pf.CPT([0, 1], [0.5, 0.5]), [[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]]]
 >>> network = pf.BayesianNetwork({"a": coin, "b": coin, "y": pf.CPT([0, 1], flip, ["a", "b"])})
->>> both = pf.LeakagePropagation(network, 100, protect=["a", "b"])
->>> leakage, witness = both.prove({"y": 1.0})
+>>> leakage, witness = pf.LeakagePropagation(network, 100, protect=["a", "b"]).prove({"y": 1.0})
 >>> round(leakage, 5), witness.values, witness.other_values
 (0.77614, ('0', '1'), ('0', '0'))
->>> [pf.LeakagePropagation(network, 100, protect=name).leakage({"y": 1.0}) < 1e-12 for name in "ab"]
-[True, True]
 >>> pf.LeakagePropagation(network, 100, protect="row").leakage({"a": 0.25, "y": 1.0})
 1.25
 """

@@ -1,10 +1,9 @@
 """Influence bounds over :class:`~pufferfish.theta.chain_intervals.BinaryChainInterval`: corners, or certified suprema.
 
-Propagation of chains that start in their stationary law is largest at p0 = p1 = low or at p0 = p1 = high: these two
-chains are asked and nothing is searched (docs/proofs/intervals.md, "The two corners"). For every initial law that is
-not proved, and it is false of quilts. There the class is covered by boxes of (p0, p1, P(X_1=0)): from above by bounds
-that hold for every chain of a box (:mod:`pufferfish.mechanisms._binary_interval`), from below by what single chains
-attain. Boxes are halved until both are within :data:`GAP`. The upper end counts: the gap costs noise, never privacy.
+Propagation under stationary laws is largest at p0 = p1 = low or at p0 = p1 = high (docs/proofs/intervals.md, "The two
+corners"). Else the class is covered by boxes of (p0, p1, P(X_1=0)), bounded from above for every chain of a box and
+from below by what single chains attain, and halved until both are within :data:`GAP`. The upper end counts: the gap
+costs noise, never privacy.
 """
 
 import math
@@ -70,27 +69,13 @@ def supremum(
     cap: float = math.inf,
     most_boxes: int = 60_000,
 ) -> Supremum:
-    """Bracket the supremum of a function over a box, to a relative width, by branch and bound.
+    """Bracket the supremum of a function over a box, shape (d, 2), to a relative width, by branch and bound.
 
-    Parameters
-    ----------
-    box : (d, 2) ndarray
-        Ends of the box, coordinate by coordinate.
-    bound : callable
-        Boxes (n, d, 2) and a floor ↦ for every box an upper bound on the function there, or the floor where that is not
-        less, and what else is to be told of it, shape (n, m). On a box that is a point, the function itself.
-    width : callable
-        Boxes (n, d, 2) ↦ the widths (n, d) by which the coordinate to halve is chosen.
-    gap : float
-        Relative width at which to stop.
-    floor : float
-        A value that does not matter, and less does not.
-    enough : float, optional
-        A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
-    cap : float, optional
-        A value that holds anyway: where a point attains more, the search ends.
-    most_boxes : int
-        With so many boxes the bracket stays as wide as it is.
+    ``bound`` takes boxes (n, d, 2) and a floor, and returns for every box an upper bound on the function there, or the
+    floor where that is not less, and what else is to be told of it, shape (n, m); on a point it is the function itself.
+    ``width`` returns the widths (n, d) by which the coordinate to halve is chosen. The search ends at the relative
+    ``gap``, where a point attains more than ``cap``, a value that holds anyway, or with ``most_boxes``. What is not
+    above ``floor`` does not matter; ``enough`` is to be proven as an upper bound, though it be nearer than the gap.
     """
     boxes, peak = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
     most, _ = bound(boxes, floor)
@@ -165,10 +150,9 @@ def width_of(boxes: Boxes) -> Boxes:
 
 
 def propagated(boxes: Boxes, runs: NDArray[np.float64], epsilon: float, floor: float) -> tuple[Vector, Boxes]:
-    """Bound leakage propagation over boxes; the rows of runs are steps, d(0,1) and d(1,0).
+    """Bound leakage propagation over boxes, as leakages (epsilon 0) or least divisors, at least ``floor``.
 
-    The bounds are leakages where epsilon is 0, else the least divisors of the losses with which they leak at most this
-    much, or ``floor``, a divisor that is needed anyway. With them come node (1-based), pair, own loss, past and future.
+    The rows of runs are steps, d(0,1) and d(1,0). With the bounds come node (1-based), pair, own loss, past and future.
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 5))
     room = int(min(_ROOM, runs[:, 0].sum()))
@@ -186,10 +170,9 @@ def quilted(
     floor: float,
     longest: int | None = None,
 ) -> tuple[Vector, Boxes]:
-    """Bound Markov quilts over boxes: by the law left of a node, for stationary chains, or by Lemma 4.8.
+    """Bound Markov quilts over boxes, by the law left of a node, for stationary chains, or by Lemma 4.8; as above.
 
-    ``losses`` has the one loss of every observed record, or one for every step; ``longest`` is the most nearby records
-    of a quilt but the trivial one. The rest is as for :func:`propagated`; with the bounds come node (1-based),
+    ``losses`` has the one loss of every observed record, or one for every step. With the bounds come node (1-based),
     distances a and b (0 where a side is open) and influence.
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 4))
@@ -244,16 +227,15 @@ _ONE_BY_ONE = 20_000
 class _Certified(Engine):
     """A bound over a class of two-state chains."""
 
+    supports_step_losses = True  # it holds for each chain of the class as propagation, or quilts, do for that chain
+
+    _or_sums = False
+    """Whether the sum of all losses may be less, as where few records are observed: no quilts are asked beside."""
+
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta
         self._boxes = [_box(theta)]
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-
-    supports_step_losses = True
-    """It holds for each chain of the class as propagation, or quilts, do for that chain."""
-
-    _or_sums = False
-    """Whether the sum of all losses may be less, as where few records are observed: no quilts are asked beside."""
 
     @abstractmethod
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
@@ -327,10 +309,7 @@ def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
 
 
 def _stays(stay: float, leave: float) -> tuple[float, float]:
-    """Return bounds on a probability of staying: what is left of 1 may tell another one, by many digits if small.
-
-    The row (0.99999999, 1e-8) sums to 1 but for 5e-17, and 1 − 0.99999999 misses 1e-8 by 5e-17, which are 5e-9 of it.
-    """
+    """Return bounds on a probability of staying: what is left of 1 may tell another, by many digits if it is small."""
     staying, left = Fraction(stay), 1 - Fraction(leave)
     return -float_up(-min(staying, left)), float_up(max(staying, left))
 

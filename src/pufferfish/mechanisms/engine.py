@@ -1,12 +1,9 @@
 """Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
 
-An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers,
-and may ask those of other bounds.
-
-Losses of steps are charged to records (docs/proofs/transitions.md). A record is part of two steps, of loss δ each, so a
-bound on the leakage of d + 2δ covers both. Engines that follow a chain from record to record need less: of n records in
-a row n + 1 steps change, and leakage(d + δ) + δ is a bound, where the first and the last record of a chain need no δ of
-their own.
+An influence bound is what users see; an engine is what proves, and may ask engines of other bounds. Losses of steps are
+charged to records (docs/proofs/transitions.md): a record is part of two steps, of loss δ each, so a bound on the
+leakage of d + 2δ covers both. Engines that follow a chain from record to record need less: leakage(d + δ) + δ is a
+bound, where the first and the last record of a chain need no δ of their own.
 """
 
 import math
@@ -115,10 +112,9 @@ class Engine(ABC):
 
     @abstractmethod
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Compute :meth:`leakage`: a number of nats, rounded up, and what decides; ``enough`` may be ignored.
+        """Compute :meth:`leakage`: nats, rounded up, and what decides; ``enough`` may be ignored.
 
-        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains
-        ``chains_that_can_decide(losses)`` yields those that can; :func:`largest_bound` takes the most that they leak.
+        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret.
         """
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
@@ -179,7 +175,7 @@ def smallest_bound(*bounds: Bound) -> Bound:
 def largest_divisor(
     cases: Iterable[_Case], leakage: Callable[[_Case, float], Bound], least: Callable[[_Case], Bound], epsilon: float
 ) -> Bound:
-    """Return the largest of the least divisors of cases; those for which that at hand is enough are passed over.
+    """Return the largest of the least divisors of cases, passing over those for which that at hand is enough.
 
     ``leakage`` bounds what a case leaks with its losses divided by a number, ``least`` searches its least divisor.
     """

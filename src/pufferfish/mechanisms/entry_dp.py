@@ -1,8 +1,7 @@
 """Differential privacy of single records (Section 2.3): sound only where records are independent.
 
-If no record tells anything about another, the record's own loss is all there is: the most that the query changes when
-the record goes from one state that it can have under some θ to another. On correlated records this noise protects
-nobody, so any Θ with any dependence is refused.
+If no record tells anything about another, the record's own loss is all there is. On correlated records this noise
+protects nobody, so any Θ with any dependence is refused.
 """
 
 from typing import ClassVar
@@ -20,7 +19,7 @@ from pufferfish.theta.model_class import Theta
 
 
 class EntryDP(InfluenceBound):
-    """Entry-level differential privacy: noise L/ε; refuses a Θ under which any record depends on another.
+    """Entry-level differential privacy (Section 2.3): noise L/ε; refuses a Θ under which records depend on each other.
 
     Parameters
     ----------
@@ -29,10 +28,6 @@ class EntryDP(InfluenceBound):
         can have beside each other.
     length : int, ChainLength, or sequence of these
         Lengths of the independent chains.
-
-    References
-    ----------
-    Section 2.3: Pufferfish privacy is differential privacy when Θ holds the product distributions.
 
     Examples
     --------
@@ -70,8 +65,7 @@ class IndependentRecords(Proportional):
     def __init__(self, theta: Theta | MarkovChain) -> None:
         self._members = members_of(theta)
 
-    supports_step_losses = True
-    """A record is part of two steps."""
+    supports_step_losses = True  # a record is part of two steps
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Return the largest loss of a record, and in which chain."""

@@ -39,8 +39,8 @@ _UNBOUNDED = "influence has no bound where a state cannot follow another; use Le
 class GK16(InfluenceBound):
     """The mechanism of Ghosh and Kleinberg: applies where the influence matrix has spectral norm below 1.
 
-    That is where neighbours are weakly correlated. Whether it is below 1 does not depend on ε. The witness names the
-    record whose row of (I − Γ)⁻¹ decides.
+    That is where neighbours are weakly correlated, and does not depend on ε. The witness names the record whose row of
+    (I − Γ)⁻¹ decides.
 
     Parameters
     ----------
@@ -51,10 +51,9 @@ class GK16(InfluenceBound):
         T, or the lengths of the data set's independent chains; the longest decides whether the bound applies. Where
         records are unobserved, the worst of all places for the observed ones counts.
     ends : {"definition", "paper"}, optional
-        Influence on the first and the last record, which have one neighbour: by the definition, or that of records
-        with two neighbours, as if the chain went on, which is how the paper's own baseline reads it. Both are private;
-        by default whichever applies and needs less noise, member by member. Under every initial law the influence on
-        the first record is larger than on any other, and by the definition can decide by itself.
+        Influence on the first and the last record, which have one neighbour: by the definition, or as if the chain went
+        on, which is how the paper's own baseline reads it. Both are private; by default whichever applies and needs
+        less noise, member by member.
 
     Raises
     ------
@@ -63,8 +62,8 @@ class GK16(InfluenceBound):
 
     References
     ----------
-    Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); the
-    baseline of Section 5.
+    Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); Section 5.
+
 
     Examples
     --------
@@ -78,12 +77,14 @@ class GK16(InfluenceBound):
     title: ClassVar[str] = "GK16"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
+    ends: Literal["definition", "paper"] | None
+    """The reading of the ends that was asked for; None for the better of both."""
 
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
         if not one_of(ends, (None, "definition", "paper")):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
-        self._ends: Literal["definition", "paper"] | None = ends
+        self._keep(ends=ends)
         self._longest = max(chain.steps for chain in self.length)
         if self._longest > _LONGEST:
             raise NotApplicableError(
@@ -114,11 +115,6 @@ class GK16(InfluenceBound):
         return below
 
     @property
-    def ends(self) -> Literal["definition", "paper"] | None:
-        """The reading of the ends that was asked for; None for the better of both."""
-        return self._ends
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The reading of the ends, where one is asked for."""
         return {} if self.ends is None else {"ends": self.ends}
@@ -146,10 +142,9 @@ class GK16(InfluenceBound):
 
 
 class _RowSums(Proportional):
-    """Row sums of the inverse of I − Γ, times the losses.
+    """Row sums of the inverse of I − Γ, times the losses: the least over the readings of each member.
 
-    Of each member, or of some that are at least as bad as any, the least of its readings counts. A continuum, whose
-    members are not listed, is one member.
+    Of a continuum, whose members are not listed, some members are at least as bad as any.
     """
 
     def __init__(

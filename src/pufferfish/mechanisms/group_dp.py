@@ -1,7 +1,7 @@
 """Group differential privacy (Definition 2.2) and the participant-level row "DP" of the paper's activity table.
 
 A group is a set of records that may be correlated in any way whatever: all of its losses add up. One chain is one
-group, of its *observed* records: records that are not in the table cost nothing.
+group, of its *observed* records.
 """
 
 import math
@@ -31,7 +31,7 @@ _MOST_EXACT = 4096
 
 
 class GroupDP(InfluenceBound):
-    """Group differential privacy, a whole chain being one group: noise L·(longest chain)/ε.
+    """Group differential privacy (Definition 2.2), a whole chain being one group: noise L·(longest chain)/ε.
 
     Sound for every Θ whose chains are independent of each other, whatever their dependence inside.
 
@@ -43,13 +43,8 @@ class GroupDP(InfluenceBound):
         Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups
         of records that may depend on each other.
     protect, within : optional
-        As for :class:`LeakagePropagation`. Its noise hides whole chains, whatever their values are: where a stretch is
-        asked for, the whole series is promised, and near values only are as any two. Of a network it hides all parts
-        that hold a column that is named.
-
-    References
-    ----------
-    Definition 2.2; the text of Section 5 says Lap(1/ε), its tables use L = 2 for histograms, and so does this.
+        As for :class:`LeakagePropagation`. Where a stretch is asked for, the whole series is promised, and near values
+        only are as any two. Of a network it hides all parts that hold a column that is named.
 
     Examples
     --------
@@ -70,19 +65,18 @@ class GroupDP(InfluenceBound):
         super().__init__(theta, length)
         asked = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
         if isinstance(asked, ColumnsProtection):
-            self._protection = asked
+            self._keep(protection=asked)
         elif asked is not None and asked.is_stretch:
-            self._protection = StretchProtection(SUBJECT)
+            self._keep(protection=StretchProtection(SUBJECT))
 
     def _engine_of(self, theta: Theta) -> Engine:
-        return _NetworkGroups(theta.networks, self._protection) if theta.networks else ChainGroups()
+        return _NetworkGroups(theta.networks, self.protection) if theta.networks else ChainGroups()
 
 
 class ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
-    supports_step_losses = True
-    """A chain of n records has n − 1 steps."""
+    supports_step_losses = True  # a chain of n records has n − 1 steps
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses by the largest sum of a chain."""
@@ -141,8 +135,8 @@ def _sum_up(losses: NDArray[np.float64], times: NDArray[np.int64]) -> float:
 class ParticipantDP(GroupDP):
     """Differential privacy of a whole participant: noise L·(most records of one participant)/ε.
 
-    Unlike :class:`GroupDP` on segments that are taken as independent chains, it holds whatever happens across a
-    participant's gaps. Needs no model of the records, only participants who are independent of each other.
+    The row "DP" of the paper's activity table (Section 5). Unlike :class:`GroupDP` on segments that are taken as
+    independent chains, it holds whatever happens across a participant's gaps. Needs no model of the records.
 
     Parameters
     ----------
@@ -150,10 +144,6 @@ class ParticipantDP(GroupDP):
         Records of each participant.
     theta : MarkovChain, sequence of MarkovChain, or ChainClass
         Only its states are used.
-
-    References
-    ----------
-    The row "DP" of the paper's activity table (Section 5).
 
     Examples
     --------

@@ -1,18 +1,15 @@
 """Influence bounds: from record-level loss to leakage, and back to noise.
 
 A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t goes from
-state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. Where records are correlated, what the release tells about one
-record is more than that record's own loss. An **influence bound** says how much more:
+state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. An **influence bound** says how much more it tells where records
+are correlated:
 
     leakage(d) ≥ sup over θ in Θ, outputs w, secret pairs (s, s') of log P(M(X)=w | s, θ) / P(M(X)=w | s', θ)
 
-A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. The Laplace
-scale, vector queries and composition (losses of several releases add before leakage is asked) follow from it alone.
-Both directions round towards privacy.
-
-With ``noise="best"`` a search (:mod:`pufferfish._core`) proposes which counts to measure, with noise of which scales,
-so that a query errs least. It sees Θ, the query's weights, lengths and ε, and no rows. What counts is the proof of what
-it proposed, as for any other noise (docs/noise_shapes.md; why this is sound: docs/proofs/noise_shapes.md).
+A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. Scales, vector
+queries and composition (losses add before leakage is asked) follow from it alone. Both directions round towards
+privacy. With ``noise="best"`` a search (:mod:`pufferfish._core`) proposes which counts to measure, with noise of which
+scales; it sees no rows, and what counts is the proof of what it proposed (docs/proofs/noise_shapes.md).
 """
 
 import itertools
@@ -64,10 +61,7 @@ _FARTHEST = 4.0
 
 
 def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
-    """Return the logarithm of a scale for that of a leakage, by a polynomial through the nearest proofs.
-
-    The logarithm of the noise is nearly a straight line in that of the leakage.
-    """
+    """Return the logarithm of a scale for that of a leakage, nearly a line, by a polynomial through near proofs."""
     apart = {round(leakage, 9): (leakage, scale) for leakage, scale in proofs}.values()
     near = sorted(apart, key=lambda proof: abs(proof[0] - goal))[:_NEAREST]
     leakage, scale = near[0]
@@ -180,6 +174,11 @@ def _of_part(first: int, reason: str) -> str:
     return f"of theta[{first}], taken alone: {named}"
 
 
+_NO_SECRET = (
+    "under every θ each secret record has only one possible state, so there is no secret to protect: check the zeros "
+    "of the model, such as those of initial_distribution and transition_matrix"
+)
+
 _LITTLE_NOISE = 500.0
 """Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
 
@@ -209,7 +208,7 @@ class InfluenceBound(Mechanism):
     @property
     def settings(self) -> dict[str, Any]:
         """What is protected, where it is not one record."""
-        return {} if self._protection is None else self._protection.settings
+        return {} if self.protection is None else self.protection.settings
 
     @cached_property
     def _engine(self) -> Engine:
@@ -249,28 +248,17 @@ class InfluenceBound(Mechanism):
         Returns
         -------
         float
-            The leakage in nats, rounded up; ``inf`` where no bound holds.
-
-        Raises
-        ------
-        ParameterError
-            If a loss is negative or not finite, or a shape does not fit.
+            The leakage in nats, rounded up; ``inf`` where no bound holds. Losses that are negative or not finite, or of
+            another shape, are a :class:`ParameterError`.
         """
         return self.prove(record_loss, enough=enough)[0]
 
     def record_epsilon(self, epsilon: float) -> float:
         """Return what a differentially private algorithm may spend so that its release is ε-Pufferfish private.
 
-        An algorithm whose output changes by at most a factor e^r when one record changes its value has the record-level
-        loss r. The largest r found with ``leakage(r) ≤ epsilon`` is returned, in nats, rounded down; 0 where none is
-        small enough.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon is out of range.
-        ModelError
-            If no record has two possible states under any θ: there is no secret to protect.
+        That is the largest record-level loss r found with ``leakage(r) ≤ epsilon``, in nats, rounded down: its output
+        changes by at most a factor e^r when one record changes its value. 0 where none is small enough; a
+        :class:`ModelError` if no record has two possible states under any θ.
 
         Examples
         --------
@@ -284,9 +272,7 @@ class InfluenceBound(Mechanism):
         with self._lock:
             for divisor, witness in self._engine.candidate_scales(one, epsilon):
                 if witness is None:
-                    raise ModelError(
-                        "under every θ each secret record has only one possible state: check the zeros of Θ"
-                    )
+                    raise ModelError(_NO_SECRET)
                 for nudge in range(MOST_NUDGES):
                     loss = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
                     if loss == 0 or self._prove(as_record_loss(loss, self.theta, self.length), epsilon)[0] <= epsilon:
@@ -406,19 +392,15 @@ class InfluenceBound(Mechanism):
         if not scale < math.inf:  # others would be larger still
             raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
         if witness is None:
-            raise ModelError(
-                "under every θ each secret record has only one possible state, so there is no secret to protect: "
-                "check the zeros of the model, such as those of initial_distribution and transition_matrix"
-            )
+            raise ModelError(_NO_SECRET)
         self._check_needed(losses, scale, epsilon)
         others = ((scale, witness) for scale, witness in noises if witness is not None)
         return linear, chain([(scale, witness)], others)
 
     def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
-        """Return scales of noise of the shape of a calibration, in units of the query, proved at several ε.
+        """Return scales of noise of the shape of a calibration, in units of the query, proved at several rising ε.
 
-        To draw, not to release: each is at most a thousandth more than the least; None where no noise is known. The ε
-        go up; the search goes from the calibration's noise to smaller and to larger ones.
+        To draw, not to release: each is at most a thousandth more than the least; None where no noise is known.
         """
         losses = self._losses_of(made.query, made.strategy)
         least = losses.largest / _LITTLE_NOISE  # below it a calibration says whether noise is needed at all

@@ -6,11 +6,8 @@ leaks at most
 .. math:: \max_{\theta} \max_i \min_{Q \in S_{Q,i}} \Big[ \sum_{j \in N_Q} d_j + e_\theta(X_Q | X_i) \Big],
 
 the loss of the nodes nearby and what the quilt tells; Algorithm 2 is this bound inverted. Quilts may be chosen anew for
-every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets
-(Theorem 4.4 asks for the same ones to add ε's, and here losses are added instead).
-
-Where no quilts are given they are searched (:mod:`pufferfish._core.quilts.network_search`): with ``max_quilts=None``
-the best of all quilts is found, otherwise the best of as many as the bound allows.
+every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets. Where no
+quilts are given they are searched (:mod:`pufferfish._core.quilts.network_search`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -162,7 +159,7 @@ class ActiveQuilt(ReadOnly):
     """The best quilt of one node, and what it lets leak of the node, in nats, under the worst member of Θ.
 
     ``quilt`` has its nearby nodes, which lose ``nearby_loss`` together, and remote ones. ``influence`` is what the
-    quilt tells, attained at ``secret_pair``; None where it tells nothing.
+    quilt tells, attained at ``secret_pair`` (None: nothing).
     """
 
     node: Any
@@ -179,10 +176,9 @@ class ActiveQuilt(ReadOnly):
 
 
 class NetworkQuilts(Engine):
-    """The search for the best quilts of the nodes of networks, the members of Θ.
+    """The search for the best quilts of the nodes of networks, the members of Θ: given sets of places, or searched.
 
-    For some nodes the quilts may be given, as sets of places; for others at most so many quilts are looked at for each
-    (None: all).
+    At most so many quilts are looked at for each node (None: all).
     """
 
     def __init__(
@@ -352,7 +348,7 @@ def _states(network: BayesianNetwork, quilt: NetworkQuilt) -> tuple[str, str] | 
 
 
 class MarkovQuilt(InfluenceBound):
-    """The Markov Quilt Mechanism on any Bayesian network (Algorithm 2).
+    """The Markov Quilt Mechanism on any Bayesian network (Algorithm 2, Section 4.1 to 4.3).
 
     Parameters
     ----------
@@ -369,10 +365,6 @@ class MarkovQuilt(InfluenceBound):
     max_quilts : int or None, default 1000
         How many quilts are looked at for each node, at most 5,000 for all nodes together, the worst nodes first; None
         for all that can matter, which takes long in dense networks. Fewer quilts are never less private: more noise.
-
-    References
-    ----------
-    Section 4.1 to 4.3. With nothing to limit it the search is exhaustive (``pufferfish._core.quilts.network_search``).
 
     Examples
     --------
@@ -393,6 +385,8 @@ class MarkovQuilt(InfluenceBound):
     title: ClassVar[str] = "MarkovQuilt"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ModelClass)
+    max_quilts: int | None
+    """How many quilts are looked at for each node; None for all that can matter."""
 
     def __init__(
         self,
@@ -404,9 +398,9 @@ class MarkovQuilt(InfluenceBound):
         max_quilts: int | None = LOOKS,
     ) -> None:
         super().__init__(theta, length)
-        self._max_quilts = at_least_one(max_quilts, "max_quilts")
-        self._secrets = NodeSecrets(secrets, self.networks[0])
-        self._given = _given(quilts, self.networks)
+        nodes = NodeSecrets(secrets, self.networks[0])
+        self._keep(max_quilts=at_least_one(max_quilts, "max_quilts"), secrets=nodes.pairs)
+        self._nodes, self._given = nodes, _given(quilts, self.networks)
 
     @classmethod
     def of(cls, theta: Any, length: Any, **settings: Any) -> "MarkovQuilt":
@@ -414,21 +408,11 @@ class MarkovQuilt(InfluenceBound):
         return cls(theta, length=length, **settings)
 
     @property
-    def max_quilts(self) -> int | None:
-        """How many quilts are looked at for each node; None for all that can matter."""
-        return self._max_quilts
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The quilt sets that were given, the secrets, and how many quilts are looked at."""
         names = [state_label(node) for node in self.networks[0].nodes]
         quilts = {names[j]: [[names[v] for v in members(cut)] for cut in cuts] for j, cuts in self._given.items()}
-        return {"quilts": quilts or None, "secrets": self._secrets.plain, "max_quilts": self.max_quilts}
-
-    @property
-    def secrets(self) -> tuple[SecretPair, ...] | None:
-        """The pairs of secrets that shall not be told apart; None for any two values of any node. Read-only."""
-        return self._secrets.pairs
+        return {"quilts": quilts or None, "secrets": self._nodes.plain, "max_quilts": self.max_quilts}
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -449,7 +433,7 @@ class MarkovQuilt(InfluenceBound):
 
     @cached_property
     def _search(self) -> NetworkQuilts:
-        return NetworkQuilts(self.networks, self._secrets, self._given, self.max_quilts)
+        return NetworkQuilts(self.networks, self._nodes, self._given, self.max_quilts)
 
     def _engine_of(self, theta: Theta) -> Engine:
         return self._search

@@ -33,10 +33,10 @@ class MQMApprox(ChainQuiltBound):
     Parameters
     ----------
     theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval, optional
-        The class Θ: irreducible aperiodic chains. Only the π_min and eigengap of each are used; the gap of a
-        reversible chain is 2(1 − |λ₂(P)|), of others 1 − λ₂(P P*) (Appendix C.2). The promise is one to every θ by
-        itself, so each is held to its own two numbers: less noise for several chains than with the least of both, which
-        Algorithm 4 takes; give those two to have its noise.
+        The class Θ: irreducible aperiodic chains with an eigengap above 0, else a :class:`NotApplicableError`. Only the
+        π_min and eigengap of each are used: the gap of a reversible chain is 2(1 − |λ₂(P)|), of others 1 − λ₂(P P*)
+        (Appendix C.2). Each θ is held to its own two numbers: less noise for several chains than with the least of
+        both, which Algorithm 4 takes; give those two to have its noise.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains.
     pi_min, eigengap : float, optional
@@ -45,11 +45,6 @@ class MQMApprox(ChainQuiltBound):
         states to release: the calibration tells the noise only.
     max_quilt_length : int, optional
         Search quilts with at most this many nearby records; by default all.
-
-    Raises
-    ------
-    NotApplicableError
-        If a chain is reducible or periodic, or its eigengap is 0.
 
     Examples
     --------
@@ -63,6 +58,11 @@ class MQMApprox(ChainQuiltBound):
     title: ClassVar[str] = "MQMApprox"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
+    pi_min: float
+    """The least stationary probability of the class."""
+
+    eigengap: float
+    """The least eigengap of the class."""
 
     def __init__(
         self,
@@ -79,19 +79,11 @@ class MQMApprox(ChainQuiltBound):
             theta = _STATELESS
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         numbers = [pair for _, part in self.theta.parts for pair in _numbers(part)]
-        self._pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in numbers))
-        self._eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in numbers))
+        self._keep(
+            pi_min=_at_most("pi_min", pi_min, min(pi for pi, _ in numbers)),
+            eigengap=_at_most("eigengap", eigengap, min(gap for _, gap in numbers)),
+        )
         self._given = {"pi_min": pi_min, "eigengap": eigengap}
-
-    @property
-    def pi_min(self) -> float:
-        """The least stationary probability of the class."""
-        return self._pi_min
-
-    @property
-    def eigengap(self) -> float:
-        """The least eigengap of the class."""
-        return self._eigengap
 
     @property
     def settings(self) -> dict[str, Any]:

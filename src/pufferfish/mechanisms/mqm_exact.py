@@ -3,10 +3,9 @@
 Both differ in where a quilt's left and right parts come from (exactly, or by a closed form) and share the search
 (:mod:`pufferfish._core.quilts.chain_search`), the losses of a profile, the worst chain, and the witness.
 
-Under one member of Θ a record takes the states that have positive probability, and no others. All that the law of an
-output can depend on is the release's density on these, so every bound holds for the losses between possible states
-alone, and a record that is certain is none. A pair of values that only another member makes possible is that member's
-to protect.
+Under one member of Θ a record takes the states that have positive probability. All that the law of an output can depend
+on is the release's density on these, so bounds hold for the losses between possible states alone, and a record that is
+certain is none. A pair of values that only another member makes possible is that member's to protect.
 """
 
 import math
@@ -74,8 +73,7 @@ def any_secret(places: Places) -> bool:
 def possible_losses(losses: BlockLoss, places: Places) -> BlockLoss:
     """Return the largest loss of each record over pairs of states that it can have; 0 for a record that is certain.
 
-    Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
-    than they have, and quicker to search.
+    Where all others are alike, certain ones may be given their loss: more than they have, and quicker to search.
     """
     of_loss, of_place, steps = _overlaps(losses.steps, [n for n, _ in places])
     certain = np.array([np.count_nonzero(states) < 2 for _, states in places])[of_place]
@@ -124,9 +122,8 @@ Vector = NDArray[np.float64]
 class Weights:
     """Sums of the record-level losses of runs of records, exact or rounded up.
 
-    Losses of *observed* records count as often as there are such: a run of steps holds at most all of them, and those
-    with the largest losses at worst. A profile is held as whole multiples of a power of two, each loss rounded up by
-    less than 2^-40 of the largest, so that cumulative sums are exact integers however long the chain.
+    Losses of *observed* records count as often as there are such, the largest at worst. A profile is held as whole
+    multiples of a power of two, each loss rounded up by less than 2^-40 of the largest: cumulative sums are then exact.
     """
 
     def __init__(self, losses: BlockLoss) -> None:
@@ -175,19 +172,14 @@ class NodesAlike:
 
 
 class ChainQuiltBound(InfluenceBound):
-    """A Markov quilt mechanism on chains; quilts have at most ``max_quilt_length`` nearby records (the paper's ℓ).
+    """A Markov quilt mechanism on chains; the trivial quilt is always searched."""
 
-    The trivial quilt is always searched.
-    """
+    max_quilt_length: int | None
+    """The most nearby records of a quilt (the paper's ℓ); None for any number."""
 
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
-        self._max_quilt_length = at_least_one(max_quilt_length, "max_quilt_length")
-
-    @property
-    def max_quilt_length(self) -> int | None:
-        """The most nearby records of a quilt; None for any number."""
-        return self._max_quilt_length
+        self._keep(max_quilt_length=at_least_one(max_quilt_length, "max_quilt_length"))
 
 
 class ChainQuilts(Engine):
@@ -206,8 +198,7 @@ class ChainQuilts(Engine):
         """Return the losses that count under every member: those between states that its records can have."""
         return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
-    supports_step_losses = True
-    """The steps that change with n records in a row are n + 1."""
+    supports_step_losses = True  # the steps that change with n records in a row are n + 1
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage by the record that its best quilt serves worst."""
@@ -304,6 +295,8 @@ class MQMExact(ChainQuiltBound):
     searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
+    support: Literal["definition", "paper"]
+    """The reading of the support."""
 
     def __init__(
         self,
@@ -316,12 +309,7 @@ class MQMExact(ChainQuiltBound):
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         if not one_of(support, ("definition", "paper")):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
-        self._support: Literal["definition", "paper"] = support
-
-    @property
-    def support(self) -> Literal["definition", "paper"]:
-        """The reading of the support."""
-        return self._support
+        self._keep(support=support)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -368,8 +356,7 @@ class ExactQuilts(ChainQuilts):
     def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Bound | None:
         """Return what quilts prove of a chain where that is less than ``value``, else None.
 
-        The 1-based record is asked first: where it needs as much, as the one that decides elsewhere mostly does, the
-        others need not be searched.
+        The 1-based record is asked first: where it needs as much, the others need not be searched.
         """
         needed = self.best_at(chain, node, objective, below=value)
         if needed is not None and needed >= value:

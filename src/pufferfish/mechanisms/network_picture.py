@@ -245,9 +245,8 @@ def draw_network(
     """Draw a Bayesian network, parents above children, and the record and quilt that determine the noise.
 
     The worst node is an octagon, the nodes of its quilt are hexagons, those nearby are round and the remote ones
-    rectangles; nodes that the query does not read are hollow. Where no quilt decides, the worst node alone is marked
-    and the title says what does. Networks of more than 120 nodes are drawn around the node only, and the picture says
-    what it leaves out.
+    rectangles; nodes that the query does not read are hollow. Networks of more than 120 nodes are drawn around the node
+    only. The figure is one of matplotlib.
 
     Parameters
     ----------
@@ -260,18 +259,12 @@ def draw_network(
     quilt : ActiveQuilt, Quilt or list of names, optional
         The quilt to show; one of :meth:`MarkovQuilt.active_quilts` knows its node, others need ``node``.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Write it with its ``savefig``.
-
     Raises
     ------
-    ParameterError
-        If matplotlib is not installed, the arguments do not belong together, or the network is large and no node is
-        given or decides.
-    ModelError
-        If a node is unknown, or the quilt is none of that node.
+    ParameterError, ModelError
+        If matplotlib is not installed, the arguments do not belong together, the network is large and no node is given
+        or decides, a node is unknown, or the quilt is none of that node.
+
 
     Examples
     --------

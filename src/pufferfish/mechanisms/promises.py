@@ -42,22 +42,10 @@ _SECOND = 1_000_000
 
 
 class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """What is promised of one unit.
+    """What is promised of one unit, and ``holds`` what that means and does not cover, in one sentence.
 
-    Parameters
-    ----------
-    unit : str
-        What is hidden.
-    steps : int or None
-        Grid steps of a stretch; None where it is none.
-    near : bool
-        Whether it is about near values only.
-    epsilon : float
-        What is told of it at most, in nats, rounded up.
-    holds : str
-        What that means, and what it does not cover, in one sentence.
-    columns : tuple of str, optional
-        The columns of a row that were asked for by name; None where it is about none.
+    Of the unit, of so many grid ``steps`` if it is a stretch, or of ``near`` values only, at most ``epsilon`` nats are
+    told, rounded up. ``columns`` are those of a row that were asked for by name.
     """
 
     unit: str
@@ -107,10 +95,7 @@ def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False
 def promises_of_losses(
     bound: Prover, losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
 ) -> list[Promise]:
-    """Return what losses of several releases together tell of every unit.
-
-    Of chains that were read alike one is enough. The losses leak at most epsilon about what the bound hides.
-    """
+    """Return what losses of several releases together tell of every unit; of what the bound hides at most epsilon."""
     return _promised(_units(bound, epsilon, step, cut=cut), losses)
 
 
@@ -138,7 +123,7 @@ def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Prom
 def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
     """Return the units that a noise promises something of, the smallest first, where a step takes so long.
 
-    Where chains are cut a stretch of a subject, or its whole series, is in several of them: it is left out.
+    Where chains are ``cut`` stretches, and the whole series, are left out.
     """
     function = isinstance(calibration.measured, FunctionQuery)
     return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function)

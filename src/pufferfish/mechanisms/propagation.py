@@ -33,7 +33,6 @@ from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
-from pufferfish.theta.secrets import SecretPair
 
 _ROUNDED = 1 + 1e-9
 """How far the recursion may be above the sum of all losses by its rounding."""
@@ -48,8 +47,7 @@ class ForgettingLeakage(Engine):
     def __init__(self, theta: ForgettingClass) -> None:
         self._pairs = theta.forgets
 
-    supports_step_losses = True
-    """N records that are replaced with their steps are part of n steps to either side."""
+    supports_step_losses = True  # n records that are replaced with their steps are part of n steps to either side
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage by the worst chain."""
@@ -86,14 +84,17 @@ class LeakagePropagation(InfluenceBound):
     """Leakage propagation: pairwise log-ratio bounds, carried from record to record, and from cluster to cluster.
 
     The bound says, for every pair of states of a record, how well all earlier and all later records distinguish the
-    two. It uses a loss for every pair of states, which helps counts and sums too. Where Markov quilts prove a smaller
-    leakage, their bound is used: the noise is never more than that of :class:`MQMExact`.
+    two. Where Markov quilts prove a smaller leakage, their bound is used: the noise is never more than that of
+    :class:`MQMExact`. Every number is certified by flows that anybody can check, and rounded up. Beyond the paper:
+    docs/proofs/propagation.md states and proves it.
 
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
         The class Θ: chains with every kind of initial law, with a clock (:class:`PeriodicChain`) or with more memory
-        (:class:`HigherOrderChain`), :class:`IntervalChain`, :class:`ForgettingClass`, or Bayesian networks.
+        (:class:`HigherOrderChain`), :class:`IntervalChain`, :class:`ForgettingClass`, or Bayesian networks. For chains
+        of more than 80 states the bound is that of quilts. For an :class:`IntervalChain` the worst rows of every step
+        are found exactly up to 5 states, and bounded for more (docs/proofs/intervals.md).
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
@@ -103,16 +104,6 @@ class LeakagePropagation(InfluenceBound):
     protect, within : optional
         What shall be hidden in place of one record and any two of its values: see :meth:`protecting`.
 
-    Notes
-    -----
-    Every number is certified by flows that anybody can check (docs/proofs/propagation.md, "The proof of a number"), and
-    rounded up. For chains of more than 80 states the bound is that of quilts. For an :class:`IntervalChain` the worst
-    rows of every step are found exactly up to 5 states, and bounded for more (docs/proofs/intervals.md).
-
-    References
-    ----------
-    Beyond the paper: docs/proofs/propagation.md states and proves it.
-
     Examples
     --------
     The running example of Section 4.4, where MQMExact needs a scale of 12.9341:
@@ -120,11 +111,9 @@ class LeakagePropagation(InfluenceBound):
     >>> import pufferfish as pf
     >>> theta1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
     >>> calibration = pf.LeakagePropagation(theta1, length=100).calibrate(pf.Count(1), epsilon=1.0)
-    >>> round(calibration.scale, 4)
-    3.3364
     >>> witness = calibration.witness
-    >>> [round(part, 2) for part in (witness.past, witness.own, witness.future)]
-    [0.35, 0.3, 0.35]
+    >>> round(calibration.scale, 4), [round(part, 2) for part in (witness.past, witness.own, witness.future)]
+    (3.3364, [0.35, 0.3, 0.35])
     """
 
     name: ClassVar[str] = "propagation"
@@ -155,25 +144,21 @@ class LeakagePropagation(InfluenceBound):
         self, theta: Any, length: Any = None, *, secrets: Any = None, protect: Any = None, within: Any = None
     ) -> None:
         super().__init__(theta, length)
-        self._protection = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
+        self._keep(protection=Protection.of(protect, within, self.theta, step_of(self.theta, self.model)))
         if secrets is not None and not self.networks:
             raise ParameterError(
                 "secrets are for networks only; in chains any two values of any record are secret: leave secrets out"
             )
-        if secrets is not None and self._protection is not None:
+        if secrets is not None and self.protection is not None:
             raise ParameterError("secrets and protect both define what is hidden: give one of them")
-        self._secrets = NodeSecrets(secrets, self.networks[0]) if self.networks else None
+        self._nodes = NodeSecrets(secrets, self.networks[0]) if self.networks else None
+        self._keep(secrets=None if self._nodes is None else self._nodes.pairs)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The secrets, where they are not all, and what is protected, where it is not one record."""
-        plain = None if self._secrets is None else self._secrets.plain
+        plain = None if self._nodes is None else self._nodes.plain
         return super().settings if plain is None else {"secrets": plain} | super().settings
-
-    @property
-    def secrets(self) -> tuple[SecretPair, ...] | None:
-        """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
-        return None if self._secrets is None else self._secrets.pairs
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -185,13 +170,13 @@ class LeakagePropagation(InfluenceBound):
         return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
 
     def _engine_of(self, theta: Theta) -> Engine:
-        if isinstance(self._protection, StretchProtection):
-            steps, near = self._protection.steps_of(self.length), self._protection.near(theta.states)
+        if isinstance(self.protection, StretchProtection):
+            steps, near = self.protection.steps_of(self.length), self.protection.near(theta.states)
             return ProtectedStretch(theta, self.length, steps, near)
-        if isinstance(self._protection, ColumnsProtection):
-            return columns_engine(self.networks, self._protection)
-        if self._secrets is not None:
-            return NetworkLeakage(self.networks, self._secrets)
+        if isinstance(self.protection, ColumnsProtection):
+            return columns_engine(self.networks, self.protection)
+        if self._nodes is not None:
+            return NetworkLeakage(self.networks, self._nodes)
         if isinstance(theta, BinaryChainInterval):
             return BinaryPropagation(theta)
         if isinstance(theta, ForgettingClass):

@@ -37,8 +37,7 @@ class Protection(ABC):
     def of(protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
         """Return what a user asks to protect, None where that is one record and any two of its values.
 
-        ``protect`` and ``within`` are those of :meth:`Mechanism.protecting`, ``step`` is how long a step takes, where
-        that is known. A :class:`ParameterError` if they are no such thing, or no step is known.
+        Arguments and errors are those of :meth:`Mechanism.protecting`; ``step`` is how long a step takes, if known.
         """
         if isinstance(protect, Protection):
             return protect
@@ -109,10 +108,7 @@ class Protection(ABC):
         """Say what is not hidden, one sentence each."""
 
     def check_gaps(self, gaps: str, whose: str) -> None:
-        """Refuse a table whose subjects' series are cut into chains of their own, where stretches are hidden.
-
-        ``whose`` says what hides stretches.
-        """
+        """Refuse a table whose subjects' series are cut into chains, where stretches are hidden by ``whose`` noise."""
         if self.is_stretch and gaps == "independent":
             raise ReleaseRefused(
                 f"{whose} stretches, but gaps='independent' cuts each subject's series into independent chains, and a "
@@ -127,15 +123,9 @@ class Protection(ABC):
 class StretchProtection(Protection):
     """The courses of so many steps of a chain in a row shall not be told apart, if their values are near each other.
 
-    Parameters
-    ----------
-    steps : int or "subject"
-        Grid steps of a stretch, read or not; or the whole series of a subject.
-    within : float, tuple of (str, str), or None
-        Courses whose values are at most so far apart at every step, in the units of the bins, or one of these pairs of
-        states; None for any two courses.
-    lasts : str, optional
-        The length of time that it was given as.
+    ``steps`` are grid steps, read or not, or "subject", a whole series, given as ``lasts`` if as a length of time.
+    Courses are near whose values are at most ``within`` apart at every step, in the units of the bins, or one of these
+    pairs of states; None for any two.
     """
 
     steps: int | str
@@ -256,10 +246,7 @@ class StretchProtection(Protection):
 class ColumnsProtection(Protection):
     """The joint values of some columns of one row of a network's table shall not be told apart, or of all of them.
 
-    Parameters
-    ----------
-    names : tuple of str, or None
-        The columns, in the order of the network's nodes; None for a whole row.
+    ``names`` are in the order of the network's nodes; None for a whole row.
 
     Examples
     --------

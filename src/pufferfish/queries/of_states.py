@@ -18,7 +18,7 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words, per_record, share_or_number
 from pufferfish.theta.states import state_label
 
 # -- Statistics of ordered states ------------------------------------------------------------------------------------
@@ -27,8 +27,6 @@ from pufferfish.theta.states import state_label
 def named_quantiles(shares: Sequence[float]) -> str:
     """Return how a query's description names its quantiles.
 
-    Examples
-    --------
     >>> named_quantiles([0.1, 0.5])
     'the quantiles 0.1, 0.5'
     """
@@ -49,13 +47,13 @@ class _Cumulative(ReadOnly, Query):
         """Bind to a model's states, from the lowest to the highest, and the public number of records."""
         if variables is not None:
             raise QueryError(f"{self.kind} needs records with the same ordered states, such as those of a chain")
-        quantity = "share" if self.relative else "number"
         return LinearQuery(
             prefixes(len(states)),
-            Fraction(1, records) if self.relative else Fraction(1),
-            tuple(f"up to {state}" for state in states[:-1]),
-            Words(f"{quantity} of the", records, "records", f"up to each of {len(states)} states{self._asked}"),
-            divided_by=records if self.relative else None,
+            labels=tuple(f"up to {state}" for state in states[:-1]),
+            description=Words(
+                share_or_number(self.relative), records, "records", f"up to each of {len(states)} states{self._asked}"
+            ),
+            **per_record(self.relative, records),
         )
 
 
@@ -162,23 +160,18 @@ class _OfStates(ReadOnly, Query):
                 f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
             )
         where = f"in {{{', '.join(self.states)}}}"
+        words = Words("share of the", records, "records", where)
         return LinearQuery(
             chosen,
-            Fraction(1, records) if self.relative else Fraction(1),
-            ("+".join(self.states),),
-            Words("share of the", records, "records", where) if self.relative else f"number of records {where}",
-            divided_by=records if self.relative else None,
+            labels=("+".join(self.states),),
+            description=words if self.relative else f"number of records {where}",
+            **per_record(self.relative, records),
         )
 
 
 @dataclass(frozen=True, init=False)
 class Count(_OfStates):
     """Number of records in one or several states.
-
-    Parameters
-    ----------
-    states : state or sequence of states
-        The states to count.
 
     Examples
     --------
@@ -192,11 +185,6 @@ class Count(_OfStates):
 @dataclass(frozen=True, init=False)
 class Frequency(_OfStates):
     """Share of the records in one or several states.
-
-    Parameters
-    ----------
-    states : state or sequence of states
-        The states to count.
 
     Examples
     --------
@@ -236,13 +224,11 @@ class Histogram(ReadOnly, Query):
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
-        quantity = "share" if self.relative else "number"
         return LinearQuery(
             np.eye(len(states), dtype=np.int64),
-            Fraction(1, records) if self.relative else Fraction(1),
-            tuple(states),
-            Words(f"{quantity} of the", records, "records", f"in each of {len(states)} states"),
-            divided_by=records if self.relative else None,
+            labels=tuple(states),
+            description=Words(share_or_number(self.relative), records, "records", f"in each of {len(states)} states"),
+            **per_record(self.relative, records),
         )
 
 
@@ -280,13 +266,8 @@ class _OfValues(ReadOnly, Query):
                 f"{records:,} records can hold; subtract what they have in common"
             )
         values_of = f"of {_spelled(states, weights, unit)}"
-        return LinearQuery(
-            weights,
-            unit / records if self.relative else unit,
-            (self.kind,),
-            Words("mean over", records, "records", values_of) if self.relative else f"sum over records {values_of}",
-            divided_by=records if self.relative else None,
-        )
+        words = Words("mean over", records, "records", values_of) if self.relative else f"sum over records {values_of}"
+        return LinearQuery(weights, labels=(self.kind,), description=words, **per_record(self.relative, records, unit))
 
     def _in_order(self, states: Sequence[str]) -> list[float]:
         if isinstance(self.values, tuple):
@@ -335,15 +316,12 @@ class Sum(_OfValues):
 
 @dataclass(frozen=True, init=False)
 class Mean(_OfValues):
-    """Mean over records of a value per state: ``Sum`` divided by the public number of records.
-
-    Parameters
-    ----------
-    values : sequence of float, or mapping from state to float
-        What a record in each state contributes; ``"*"`` stands for all states that are not named.
+    """Mean over records of a value per state: ``Sum`` divided by the public number of records; values as for it.
 
     Examples
     --------
+    >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
+    0.02
     >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
     0.02
     >>> Mean({"sitting": 1, "*": 0}).bind(["sitting", "walking", "running"], records=50).description

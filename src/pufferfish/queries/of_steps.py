@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_states import states_named, unknown_state
-from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables, Words
+from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables, Words, per_record
 
 ARROW = " → "
 """Between the two states in the name of an output."""
@@ -41,24 +40,18 @@ def _on_steps(
             f"{query.kind} count steps from one record of a chain to the next, but the records of this model have no "
             "order: ask for states, such as Histogram(), or Marginals() of a network"
         )
-    if not query.relative:
-        return StepQuery(np.array(outputs), Fraction(1), labels, description)
-    words = Words(f"{description}, per record of the", records, "records", "")
-    return StepQuery(np.array(outputs), Fraction(1, records), labels, words, divided_by=records)
+    words = Words(f"{description}, per record of the", records, "records", "") if query.relative else description
+    return StepQuery(np.array(outputs), labels=labels, description=words, **per_record(query.relative, records))
 
 
 @dataclass(frozen=True)
 class Transitions(_OfSteps):
     """How often each state is followed by each: k² outputs, one for every pair of states.
 
-    A step leads from one observed record of a chain to the next one; across a gap, or a record that was not observed,
-    there is none. From a release of these follow, at no further cost, the histogram, a fitted chain, how long each
-    state lasts, and synthetic series; see :meth:`pufferfish.Release.chain`.
+    A step leads from one observed record of a chain to the next one; across a gap there is none. What follows from a
+    release of these at no further cost: :meth:`pufferfish.Release.chain`.
 
-    Parameters
-    ----------
-    relative : bool, default False
-        Divide the counts by the public number of records.
+    ``relative`` (default False) divides the counts by the public number of records.
 
     Examples
     --------
@@ -84,10 +77,7 @@ class Transitions(_OfSteps):
 class Switches(_OfSteps):
     """How often the state changes from one record of a chain to the next: one number.
 
-    Parameters
-    ----------
-    relative : bool, default False
-        Divide the number by the public number of records.
+    ``relative`` (default False) divides it by the public number of records.
 
     Examples
     --------
@@ -109,20 +99,14 @@ class Switches(_OfSteps):
 
 @dataclass(frozen=True, init=False)
 class Bouts(ReadOnly, Query):
-    """How often one or several states begin: the number of bouts, of records in a row in these states.
+    """How often one or several ``states`` begin: the number of bouts, of records in a row in these states.
 
     A bout begins where a record in the states follows one outside of them. A bout at the beginning of a chain, or that
-    continues after a gap, is not counted.
-
-    Parameters
-    ----------
-    states : state or sequence of states
-        The states of a bout.
+    continues after a gap, is not counted. One record can begin or end a bout, or join two of them: it never moves the
+    number by more than 1.
 
     Examples
     --------
-    One record can begin or end a bout, or join two of them; it never moves the number by more than 1:
-
     >>> Bouts("walking").bind(["rest", "walking"], records=100).unit_lipschitz
     1
     """

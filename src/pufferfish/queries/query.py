@@ -5,12 +5,10 @@ alone follows how far one record can move the answer in L1 when it goes from sta
 
 .. math:: d(x, x') = \mathrm{unit} \cdot \sum_m |W_{m,x} - W_{m,x'}|,
 
-whose largest entry is the query's Lipschitz constant L. Nothing is typed in. Because W @ counts is an integer vector,
-noise is integer noise, and no floating-point rounding stands between the proof and the release.
-
-Relative queries divide by n, the number of observed records, which is public: dividing is post-processing. Records may
-count with whole-number factors of their own, 0 for those that are not read: then d is multiplied by a record's factor.
-In a network every node is a record with states of its own, and may count in some outputs only.
+whose largest entry is the query's Lipschitz constant L. Because W @ counts is an integer vector, noise is integer
+noise, and no floating-point rounding stands between the proof and the release. Relative queries divide by n, the number
+of observed records, which is public. Records may count with whole-number factors of their own, 0 for those that are not
+read, and in a network in some outputs only.
 """
 
 from abc import ABC, abstractmethod
@@ -72,8 +70,8 @@ class Measured(ReadOnly):
 class Line(ReadOnly):
     """A vector query that is determined by one whole number: its outputs are a constant plus ``direction · number``.
 
-    ``values``, of shape (k,), are what a record in each state adds to the number; the least is 0 and they have no
-    common divisor. ``norm`` is the L1 length of the direction: how far the outputs move when the number moves by 1.
+    ``values``, of shape (k,), are what a record in each state adds to the number, from 0 on; ``norm`` how far the
+    outputs move, in L1, when it moves by 1.
     """
 
     values: NDArray[np.int64]
@@ -244,9 +242,8 @@ class LinearQuery(Measured):
 class StepQuery(Measured):
     """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
 
-    One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps. A step from
-    state x to state y counts in the output ``outputs[x, y]``, of shape (k, k), −1 where it counts in none. The rest is
-    as in :class:`LinearQuery`.
+    A step from state x to state y counts in the output ``outputs[x, y]``, of shape (k, k), −1 where it counts in none.
+    The rest is as in :class:`LinearQuery`.
     """
 
     outputs: NDArray[np.int64]
@@ -288,9 +285,8 @@ class StepQuery(Measured):
     def of_groups(self) -> bool:
         """Whether noise for all records together is enough where each step counts in the public group that it leads to.
 
-        Steps that are charged one by one move the outputs of their own group alone. A loss of records is less than that
-        of both steps where what one of them adds is taken off by the other, as where a bout begins a record later: in
-        two groups both changes are seen.
+        A loss of records is less than that of both steps where what one adds is taken off by the other, as where a bout
+        begins a record later: in two groups both changes are seen. Steps move the outputs of their own group alone.
         """
         return not self.by_records
 
@@ -336,12 +332,9 @@ def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
 class JointQuery(Measured):
     """A query bound to the nodes of a network: the rows of a table in each combination of the states of some nodes.
 
-    A row is in one combination. When one node that is read changes its state, and all else is kept, its row goes from
-    one output to another: that moves the outputs by 2 in L1, whatever the two states are. Nodes that are not read move
-    nothing. It is no sum over cells, but bounds need only to know how far one record moves the answer.
-
-    ``nodes`` are the places of those that are read; outputs are in the order of their states, and that of the last node
-    changes fastest. The rest is as in :class:`LinearQuery`.
+    When one of ``nodes``, the places of those that are read, changes its state, its row goes from one output to
+    another: that moves the outputs by 2 in L1. Outputs are in the order of the states, those of the last node change
+    fastest. The rest is as in :class:`LinearQuery`.
     """
 
     nodes: tuple[int, ...]
@@ -452,11 +445,20 @@ RecordQuery = LinearQuery | StepQuery | JointQuery
 BoundQuery = RecordQuery | FunctionQuery
 
 
+def per_record(relative: bool, records: int, unit: Fraction = Fraction(1)) -> dict[str, Any]:
+    """Return the unit of a query, and what it divides by: the public number of records, or rows, if it is relative."""
+    return {"unit": unit / records, "divided_by": records} if relative else {"unit": unit, "divided_by": None}
+
+
+def share_or_number(relative: bool) -> str:
+    """Return how the words of a query begin that counts records, or rows."""
+    return f"{'share' if relative else 'number'} of the"
+
+
 def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the L1 distance of every pair of columns of (m, k) whole numbers, without an array of (m, k, k).
 
-    |a − b| = |a| + |b| where one of them is 0, so each output costs the square of the states that it counts: a
-    histogram of k states k² in all, not k³.
+    |a − b| = |a| + |b| where one of them is 0: a histogram of k states costs k² in all, not k³.
     """
     sizes = np.abs(weights).sum(axis=0)
     distances = sizes[:, None] + sizes[None, :]
@@ -470,11 +472,10 @@ def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class QueryKind:
-    """What is known of every query of a kind, on any model and data: what its answers are numbers of, and how it moves.
+    """What is known of every query of a kind, on any model and data.
 
-    ``moves`` is how many units one record moves the outputs, None where that is a matter of the query's values;
-    ``relative`` whether the answers are divided by the public number of records; ``of_steps`` whether steps from record
-    to record are counted: then the query binds to a :class:`StepQuery`.
+    Its answers are numbers of ``measure``; one record ``moves`` the outputs by so many units, None where that is a
+    matter of the query's values; they may be divided by the public number of records (``relative``), or count steps.
     """
 
     measure: str
@@ -508,16 +509,12 @@ class Query(ABC):
         """Return the query on these states, for a table of ``records`` observed records: of a network nodes times rows.
 
         ``states`` are those of all nodes together in a network, whose ``variables`` are the names of the nodes with the
-        states of each. A mechanism asks for it before it knows the table, and refuses a bound query that does not fit Θ
-        itself: one of steps where Θ has no chains, and one of several columns where Θ has no network.
+        states of each.
         """
 
     @property
     def kind(self) -> str:
-        """Word for the query on the command line and in records: its only kind, or that of shares, or that of numbers.
-
-        A query with several kinds of shares, or of numbers, says itself which one it is.
-        """
+        """Word for the query on the command line and in records: its only kind, that of shares, or that of numbers."""
         if len(self.kinds) == 1:
             return next(iter(self.kinds))
         relative = getattr(self, "relative", False)

@@ -1,9 +1,9 @@
 """Record losses: how far the density of a release can change when one record alone goes from state x to x'.
 
-This is what a bound is asked about, for chains and networks alike. A loss is in nats: one number for all pairs of
-states, or a (k, k) matrix. Losses are those of independent *blocks*: one for each chain, and one for a network, whose
-rows are alike. Records of a block that follow each other and have the same loss are a *stretch*: that of a chain may be
-as long as the chain, that of a network is one node. A record that a query does not read costs 0.
+This is what a bound is asked about. A loss is in nats: one number for all pairs of states, or a (k, k) matrix. Losses
+are those of independent *blocks*: one for each chain, and one for a network, whose rows are alike. Records of a block
+that follow each other and have the same loss are a *stretch*; that of a network is one node. A record that a query does
+not read costs 0.
 """
 
 import math
@@ -62,10 +62,9 @@ class Profile(ReadOnly):
 class StepLoss(ReadOnly):
     """Losses of a release that reads steps (from a record of a chain to the next) and perhaps single records too.
 
-    The density of the release is a function of the records and, apart from them, of the steps (X_t, X_{t+1}): it
-    changes by at most the record's loss when one record is changed and all steps are kept, and by at most ``step``, in
-    nats, when one step is changed and all else is kept. Counts of transitions with noise of scale b have a step loss
-    of 2/b and no record loss; the number of changes of state has 1/b.
+    The density of the release changes by at most the record's loss when one record is changed and all steps are kept,
+    and by at most ``step``, in nats, when one step is changed and all else is kept. Counts of transitions with noise of
+    scale b have a step loss of 2/b and no record loss; the number of changes of state has 1/b.
 
     Parameters
     ----------
@@ -97,17 +96,10 @@ class StepLoss(ReadOnly):
 class BlockLoss:
     """Losses of the records of one block, in n stretches: of a chain, or of one row of a network's table.
 
-    Parameters
-    ----------
-    values : (n,) or (n, k, k) ndarray, or tuple of n ndarray of shape (k_node, k_node)
-        Loss of each record of a stretch; nodes of a network have states of their own.
-    of_observed : bool
-        Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
-    step : float, default 0
-        Loss of each step between observed records of a chain, when it is changed alone.
-    charged : float, default 0
-        How much of a record's loss is that of a step. It is the loss of the record also where its state remains the
-        same, and what else a chain knows of it, such as the kind of a stay, does not.
+    ``values`` are an array (n,) or (n, k, k), or n arrays (k_node, k_node): nodes have states of their own. Losses
+    ``of_observed`` records may be anywhere in the chain. ``step`` is the loss of each step between observed records,
+    when it is changed alone; ``charged`` how much of a record's loss is that of a step: the loss of the record also
+    where its state remains the same, and what else a chain knows of it, such as the kind of a stay, does not.
     """
 
     length: ChainLength
@@ -220,8 +212,7 @@ class RecordLoss:
 def chains_that_can_decide(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
     """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
 
-    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
-    loss never leaks more. Who does not say that it knows losses of ``steps`` is not given any.
+    A shorter chain is another one with some losses left out. Losses of ``steps`` are only for those who know them.
     """
     if losses.step and not steps:
         raise AssertionError("losses of steps are charged to records before an engine is asked")

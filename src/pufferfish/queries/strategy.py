@@ -2,17 +2,15 @@ r"""What noise is added to: linear functions of the counts (a **strategy**), and
 
 Instead of its m outputs a query's release may measure other counts, each with noise of its own scale: row j of a
 whole-number matrix A says which states measurement j counts, and its **sharpness** s_j, a whole number, how much less
-noise it gets: with noise of scale b, measurement j has discrete Laplace noise of scale b/s_j. When one record goes from
-state x to x', the density of all measurements changes by at most e^{d(x, x')},
+noise it gets: discrete Laplace noise of scale b/s_j. When one record goes from state x to x', the density of all
+measurements changes by at most e^{d(x, x')},
 
 .. math:: d(x, x') = \frac{1}{b} \sum_j s_j |A_{j,x} - A_{j,x'}|,
 
-which are whole numbers over one scale, as for a query with one scale for all outputs: that of the **measured** query
-with the weights s_j·A_j. So bounds, ledgers and their roundings need to know nothing of strategies.
-
-The outputs W·counts follow from the measurements y and the public number of records T without any error but the noise:
-E·y + o·T, with whole numbers E and o such that E·A + o·1ᵀ = W. What is more in E than needed is never there: a strategy
-has as many measurements as there are states, or one fewer, and E is then unique.
+that of the **measured** query with the weights s_j·A_j and one scale: bounds and ledgers need to know nothing of
+strategies. The outputs W·counts follow from the measurements y and the public number of records T: E·y + o·T, with
+whole numbers E and o such that E·A + o·1ᵀ = W. A strategy has as many measurements as there are states, or one fewer,
+and E is then unique.
 """
 
 from collections.abc import Sequence

@@ -25,18 +25,9 @@ from pufferfish.theta.states import intervals_of_states
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedQuery(ReadOnly):
-    """A query with a name, as ``--query`` takes it.
+    """A query with a name, as ``--query`` takes it: ``written`` with what follows its ``word`` in capitals.
 
-    Parameters
-    ----------
-    word : str
-        The word.
-    written : str
-        How it is written, with what follows it in capitals: ``"count:STATE,…"``.
-    meaning : str
-        What it asks, in a few words.
-    of_networks : bool
-        Whether it is for tables of columns only, which networks describe.
+    ``of_networks`` says whether it is for tables of columns only, which networks describe.
     """
 
     word: str
@@ -222,9 +213,8 @@ def query_of(
 ) -> Query:
     """Return the query of ``--query``; by default a histogram, of networks that of every column.
 
-    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has: the histogram of
-    every column is of those that are there, and queries that take several columns for one are of those that were named.
-    ``bins`` are the edges of bins, at whose middles a mean counts.
+    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has. ``bins`` are the
+    edges of bins, at whose middles a mean counts.
     """
     word = _word(text or "")
     if not theta.networks:
@@ -315,14 +305,8 @@ def _parse(text: str) -> Query:
 def values_of_bins(states: Sequence[str], edges: Sequence[float] | None = None) -> BinValues:
     """Return what the states are worth, which are bins of a number or numbers; of bins ``edges`` are all their edges.
 
-    Examples
-    --------
-    >>> values_of_bins(["<70", "70-180", ">=180"])
-    BinValues(values=[70.0, 125.0, 180.0], off=55.0, clamped=(70.0, 180.0))
     >>> values_of_bins(["<70", "70-180", ">=180"], [0, 70, 180, 400])
     BinValues(values=[35.0, 125.0, 290.0], off=110.0, clamped=(0.0, 400.0))
-    >>> values_of_bins(["0", "1", "2"]).values
-    [0.0, 1.0, 2.0]
     """
     ends = _ends_of(states)
     if edges is not None and len(edges) == len(states) + 1:
@@ -342,8 +326,6 @@ def values_of_bins(states: Sequence[str], edges: Sequence[float] | None = None) 
 def states_within(states: Sequence[str], text: str) -> list[str]:
     """Return the states whose values all lie in a range, such as ``>=180``, ``<70`` or ``70..180`` (without 180).
 
-    Examples
-    --------
     >>> bins = ["<70", "70-180", ">=180"]
     >>> states_within(bins, ">=70"), states_within(bins, "70..180")
     (['70-180', '>=180'], ['70-180'])

@@ -9,7 +9,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,31 @@ def members_in_words(members: int) -> str:
     return "the one of Θ" if members == 1 else f"one of the {members} of Θ"
 
 
-class FiniteClass(Shown, ReadOnly):
+class ClassOfModels(Shown, ReadOnly):
+    """A class Θ: what is the same of all kinds of classes, unless a kind says otherwise."""
+
+    __slots__ = ()
+
+    of_chains: bool = True
+    """Whether the records of the class are steps of chains."""
+
+    @property
+    def k(self: Any) -> int:
+        """Number of states."""
+        return len(self.states)
+
+    @property
+    def kinds(self: Any) -> tuple[str, ...]:
+        """Words for the members of each kind."""
+        return (self.kind,)
+
+    @property
+    def parts(self) -> tuple[tuple[int, Any], ...]:
+        """Each run of members of one kind as a class of its own, after the number of its first one."""
+        return ((0, self),)
+
+
+class FiniteClass(ClassOfModels):
     """A class Θ whose members θ stand in a list; a guarantee holds under every one of them."""
 
     __slots__ = ()
@@ -65,11 +89,6 @@ class FiniteClass(Shown, ReadOnly):
         """Names of the k states."""
         return self.members[0].states
 
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
-
 
 def check_states(i: int, member: Any, first: Any) -> None:
     """Refuse a member whose states are not those of the first."""
@@ -91,8 +110,8 @@ class ChainClass(FiniteClass):
     Parameters
     ----------
     members : tuple of MarkovChain, PeriodicChain, HigherOrderChain, IntervalChain, …
-        The members θ; a guarantee holds under every one of them. A class such as :class:`IntervalChain` may be one
-        among others. Chains with a clock have the same step.
+        The members θ; a class such as :class:`IntervalChain` may be one among others. Chains with a clock have the same
+        step.
     origin : str
         Where Θ came from, printed with every release: a class fitted to private data protects nobody. By default what
         members say of themselves.
@@ -100,20 +119,15 @@ class ChainClass(FiniteClass):
         Whether the chains only stand for a class described otherwise, whose states are not known; noise can be
         calibrated for it, but nothing released under it.
     names : tuple of str, optional
-        What the members are called, one name each, such as whose habits they are; none by default.
+        What the members are called, one name each, such as whose habits they are.
 
     Examples
     --------
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    >>> theta = ChainClass((chain,), origin="time-use survey 2019")
-    >>> theta.states, theta.kind
-    (('0', '1'), 'Markov chains')
-
-    A chain that may as well remember two records:
-
     >>> second = HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]])
-    >>> ChainClass((chain, second)).kinds
-    ('Markov chains', 'Markov chains of higher order')
+    >>> theta = ChainClass((chain, second), origin="time-use survey 2019")
+    >>> theta.states, theta.kinds
+    (('0', '1'), ('Markov chains', 'Markov chains of higher order'))
     """
 
     members: "tuple[ChainMember, ...]"
@@ -123,7 +137,6 @@ class ChainClass(FiniteClass):
     chains: tuple[MarkovChain, ...] = field(init=False, compare=False)
     """The members, where all are Markov chains of one matrix; else none."""
 
-    of_chains: ClassVar[bool] = True
     networks: ClassVar[tuple[Any, ...]] = ()
     variables: ClassVar[None] = None
 
@@ -274,12 +287,11 @@ def _of_members(chains: Sequence[Any]) -> Picture:
 # -- What classes of chains that no list can hold have in common -----------------------------------------------------
 
 
-class Continuum(Shown, ReadOnly):
+class Continuum(ClassOfModels):
     """A class Θ of chains that is described as a whole; no member stands in a list.
 
     A new kind is a frozen dataclass derived from this one: model files, releases and their checks know it from then on.
-    A kind that lacks one of the members that are abstract here is refused where it is written. Mechanisms name the
-    kinds that they cover.
+    Mechanisms name the kinds that they cover.
     """
 
     kind: ClassVar[str]
@@ -297,7 +309,6 @@ class Continuum(Shown, ReadOnly):
     outside: ClassVar[str] = ""
     """What is not promised under it, in a full sentence, where there is more to say than that other laws leak more."""
 
-    of_chains: ClassVar[bool] = True
     stands_for_more: ClassVar[bool] = False
     step: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ()
@@ -309,9 +320,8 @@ class Continuum(Shown, ReadOnly):
     origin: str
 
     def __init_subclass__(cls) -> None:
-        annotated = {
-            name for base in cls.__mro__ if base is not Continuum for name in getattr(base, "__annotations__", ())
-        }
+        bases = [base for base in cls.__mro__ if base not in Continuum.__mro__]
+        annotated = {name for base in bases for name in getattr(base, "__annotations__", ())}
         lacks = [name for name in ("kind", "witnesses", "in_file") if not hasattr(cls, name)]
         lacks += [name for name in ("states", "origin") if name not in annotated and not hasattr(cls, name)]
         lacks += [name for name in vars(Continuum) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
@@ -324,21 +334,6 @@ class Continuum(Shown, ReadOnly):
             )
         CONTINUA[cls.kind] = cls
         cls.in_file = FrozenDict(cls.in_file)
-
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Words for the members of each kind, which is one."""
-        return (self.kind,)
-
-    @property
-    def parts(self) -> tuple[tuple[int, Self]]:
-        """The class itself, after the number of its first member: it has one kind."""
-        return ((0, self),)
 
     @property
     def mean_matrices(self) -> list[NDArray[np.float64]]:

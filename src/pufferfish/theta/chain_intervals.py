@@ -116,7 +116,7 @@ class BinaryChainInterval(Continuum):
 
 @dataclass(frozen=True, eq=False)
 class IntervalChain(Continuum):
-    """Every sequence of transition matrices whose entries lie between two bounds; every initial law.
+    """Every sequence of transition matrices between two bounds, under every initial law; else a :class:`ModelError`.
 
     Time-varying adversaries are included: the matrix of each step is any one between the bounds. So a confidence set
     around an estimated matrix is a usable Θ, even where habits drift inside it.
@@ -124,17 +124,12 @@ class IntervalChain(Continuum):
     Parameters
     ----------
     lower, upper : array_like, shape (k, k)
-        Bounds on P(next = y | present = x), row x, column y. Every row must leave room for a law: its lower bounds sum
-        to at most 1, its upper bounds to at least 1. They are tightened to what some law of the row attains.
+        Bounds on P(next = y | present = x), row x, column y, in [0, 1]. Every row must leave room for a law: its lower
+        bounds sum to at most 1, its upper bounds to at least 1. They are tightened to what some law of the row attains.
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
     origin : str
         Where Θ came from, printed with every release.
-
-    Raises
-    ------
-    ModelError
-        If bounds are no numbers in [0, 1], cross, or leave a row no law.
 
     Examples
     --------

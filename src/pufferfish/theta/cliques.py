@@ -21,7 +21,7 @@ from pufferfish.theta.states import listed_labels
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Cliques(Shown, ReadOnly):
-    """Independent cliques of exchangeable people, each of whom has something (such as flu) or not; read-only.
+    """Independent cliques of exchangeable people, each of whom has something (such as flu) or not.
 
     Parameters
     ----------
@@ -29,12 +29,7 @@ class Cliques(Shown, ReadOnly):
         For each clique of n people the probabilities P(N = j), j = 0 … n, of how many have it. One such sequence is one
         clique.
     states : pair, default ("0", "1")
-        Names of not having it and of having it.
-
-    Raises
-    ------
-    ModelError
-        If a law is none, or there are not two states.
+        Names of not having it and of having it. What does not fit is a :class:`ModelError`.
 
     Examples
     --------

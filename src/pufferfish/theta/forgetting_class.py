@@ -31,27 +31,22 @@ _RARE = 0.02
 class ForgettingClass(Continuum):
     """Every Markov process on some states that forgets: whatever the state now, later habits overlap.
 
-    The transition probabilities may be any, may change at every step, and the first record may have any law. All that
-    is asked: take any two states x and x' that the record of any one time can have. The law of the record ``steps``
-    later, given x, and the law of that record given x', share at least ``overlap`` of their probability. The same holds
-    for the record ``steps`` earlier. See docs/forgetting.md, and docs/proofs/forgetting.md for the bound.
+    The transition probabilities may be any, may change at every step, and the first record may have any law. Take any
+    two states x and x' that the record of any one time can have: the laws of the record ``steps`` later, given x and
+    given x', share at least ``overlap`` of their probability; and so of the record ``steps`` earlier. See
+    docs/forgetting.md, and docs/proofs/forgetting.md for the bound.
 
     Parameters
     ----------
     steps : int, or sequence of int
         After how many steps of the chain the overlap holds, at least 1.
     overlap : float, or sequence of float
-        What the two laws share, Σ_y min(P(y | x), P(y | x')), above 0 and at most 1. It is 1 less their distance in
-        total variation. One for each of ``steps``.
+        What the two laws share, Σ_y min(P(y | x), P(y | x')), above 0 and at most 1: 1 less their distance in total
+        variation. One for each of ``steps``.
     states : sequence
-        Names of the states, at least 2.
+        Names of the states, at least 2. What does not fit is a :class:`ModelError`.
     origin : str
         Where Θ came from, printed with every release.
-
-    Raises
-    ------
-    ModelError
-        If steps, overlap or states are none.
 
     Examples
     --------
@@ -167,11 +162,8 @@ class ForgettingClass(Continuum):
 def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the overlap after each number of steps that one of the stated overlaps implies at least.
 
-    An overlap after n steps holds after more steps too, and n steps m times leave at most (1 − overlap)^m of what is
-    known (docs/proofs/forgetting.md, note 2).
+    n steps m times leave at most (1 − overlap)^m of what is known (docs/proofs/forgetting.md, note 2).
 
-    Examples
-    --------
     >>> _follows([(8, 0.5), (20, 0.8)], np.array([7.0, 8.0, 15.0, 16.0, 20.0, 24.0])).tolist()
     [0.0, 0.5, 0.5, 0.75, 0.8, 0.875]
     """

@@ -18,20 +18,10 @@ from pufferfish.theta.states import check_number_of_states, listed_labels
 class GivenLaws(Shown, ReadOnly):
     """Laws of a query given secrets, computed by the user: for models that this package does not have.
 
-    Parameters
-    ----------
-    laws : callable or mapping
-        Takes the query, returns a dict from secrets (any names) to the law of its value given that secret: a dict from
-        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. Or that
-        dict itself, for one query.
-    query : Query
-        The query that a dict is for.
-    records : int
-        How many records the query is about.
-    states : sequence
-        Names of their states.
-    pairs : iterable of pairs of names, optional
-        The secrets that shall not be told apart; by default any two.
+    ``laws`` takes the query, and returns a dict from secrets (any names) to the law of its value given that secret: a
+    dict from values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. Or
+    it is that dict itself, for one ``query``. It is about so many ``records`` of these ``states``; ``pairs`` of secrets
+    shall not be told apart, by default any two.
 
     Examples
     --------

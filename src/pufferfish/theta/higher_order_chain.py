@@ -33,7 +33,7 @@ from pufferfish.theta.states import state_names, states_by_labels
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class HigherOrderChain(Shown, ReadOnly):
-    """A Markov chain of order m over k named states; read-only.
+    """A Markov chain of order m over k named states; read-only; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -44,11 +44,6 @@ class HigherOrderChain(Shown, ReadOnly):
         Law of the first m records; ``"any"`` is every law of them.
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
-
-    Raises
-    ------
-    ModelError
-        As :class:`MarkovChain` does.
 
     Examples
     --------

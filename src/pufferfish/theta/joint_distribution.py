@@ -31,8 +31,6 @@ _HUGE = Fraction(10**300)  # what a message shows of a number that no double can
 def exact_number(value: Any) -> Fraction | None:
     """Return a finite number exactly, a float as the shortest decimal that prints as it; None for anything else.
 
-    Examples
-    --------
     >>> exact_number(0.1) + exact_number(0.2) == exact_number(0.3)
     True
     """
@@ -67,7 +65,7 @@ def exact_law(probabilities: Sequence[Any], name: str) -> tuple[Fraction, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class JointDistribution(Shown, ReadOnly):
-    """An explicit finite law of the records X_1 … X_n; read-only.
+    """An explicit finite law of the records X_1 … X_n; read-only; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -79,11 +77,6 @@ class JointDistribution(Shown, ReadOnly):
         Names of the n records, by default 0, 1, …
     states : sequence, optional
         All states, in the order in which histograms list them; by default those that occur, as they occur.
-
-    Raises
-    ------
-    ModelError
-        If shapes do not fit, or the probabilities are none.
 
     Examples
     --------

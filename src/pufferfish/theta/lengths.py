@@ -1,10 +1,8 @@
-"""Lengths of the independent chains of a data set.
+"""Lengths of the independent chains of a data set, one for each subject.
 
-The chains of Θ are independent of each other: one chain per subject. Gaps inside a subject are *unobserved
-records of the same chain*: they take up time, so correlation decays across them, but they are not in the
-table, so no query reads them and their record-level loss is 0. A chain therefore has two lengths: the steps
-it spans, and the records observed on the way. Bounds that follow the correlation through time need the
-first; group privacy, which charges every observed record in full, needs the second.
+Gaps inside a subject are *unobserved records of the same chain*: correlation decays across them, but no query reads
+them and their record-level loss is 0. A chain therefore has two lengths: the steps it spans, for bounds that follow the
+correlation through time, and the records observed on the way, for group privacy, which charges each in full.
 """
 
 from dataclasses import dataclass
@@ -93,20 +91,16 @@ class ChainLength(ReadOnly):
         return ChainLength(self.steps, self.records) if self.places else self
 
     def covers(self, other: "ChainLength") -> bool:
-        """Whether noise that is enough for this chain is enough for another one.
+        """Whether noise that is enough for this chain is enough for another one, of no more steps and records.
 
-        It is for one with fewer steps and records. Where this one says where its records are, only for the same one.
+        Where this one says where its records are, only for the same one.
         """
         return self == other if self.places else other.steps <= self.steps and other.records <= self.records
 
 
 def as_lengths(length: Any) -> tuple[ChainLength, ...]:
-    """Chain lengths from T, a ``ChainLength``, or an iterable of either (one entry per independent chain).
+    """Chain lengths from T, a ``ChainLength``, or an iterable of either, one entry per independent chain in any order.
 
-    Chains are independent, so no bound depends on their order.
-
-    Examples
-    --------
     >>> as_lengths([3, ChainLength(9, 5)])
     (ChainLength(steps=3, records=3), ChainLength(steps=9, records=5))
     """

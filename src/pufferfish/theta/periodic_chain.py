@@ -33,7 +33,7 @@ from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class PeriodicChain(Shown, ReadOnly):
-    """A Markov chain with a transition matrix for each phase of a public clock; read-only.
+    """A Markov chain with a transition matrix for each phase of a public clock; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -51,11 +51,6 @@ class PeriodicChain(Shown, ReadOnly):
         none.
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
-
-    Raises
-    ------
-    ModelError
-        As :class:`MarkovChain` does; and if a phase is no whole number of steps.
 
     Examples
     --------
@@ -174,10 +169,7 @@ class PeriodicChain(Shown, ReadOnly):
 
     @cached_property
     def periodic_distribution(self) -> NDArray[np.float64]:
-        """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k).
-
-        Raises ModelError if there are several, or a probability is too small to compute.
-        """
+        """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k); else ModelError."""
         return read_only(periodic_law(self.cycle)[0])
 
     @property

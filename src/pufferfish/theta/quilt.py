@@ -13,18 +13,11 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 
 @dataclass(frozen=True, slots=True)
 class Quilt(ReadOnly):
-    """A Markov quilt of a node: the quilt d-separates the node from the remote nodes.
+    """A Markov quilt of a node (Definition 4.2): the quilt d-separates the node from the remote nodes.
 
-    Made by hand it is checked when it is used, against the network; :meth:`of` finds the largest remote set.
-
-    Parameters
-    ----------
-    nearby : tuple of names
-        Nodes whose loss counts in full, the node itself among them.
-    quilt : tuple of names
-        Nodes whose law the node moves by the max-influence.
-    remote : tuple of names
-        Nodes that are independent of the node given the quilt.
+    Made by hand it is checked when it is used, against the network; :meth:`of` finds the largest remote set. The loss
+    of the ``nearby`` nodes, the node itself among them, counts in full; the node moves the law of those in ``quilt``,
+    and ``remote`` ones are independent of it given these.
 
     Examples
     --------
@@ -46,10 +39,7 @@ class Quilt(ReadOnly):
 
     @classmethod
     def of(cls, network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> "Quilt":
-        """Return the quilt of a node with the largest remote set.
-
-        Raises ModelError if a name is no node, or the node itself is in the quilt.
-        """
+        """Return the quilt of a node with the largest remote set; ModelError if it holds no node, or the node."""
         place, cut = network.place(node), cls._cut(network, node, quilt)
         return cls._named(network, network.inference.dag.connected(place, cut), cut)
 

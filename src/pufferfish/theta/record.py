@@ -31,8 +31,8 @@ Word = Literal["go on", "in doubt", "do not go on"]
 class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a check of a class Θ against public data said last, as model files and releases keep it.
 
-    ``date`` is the day of the check and ``source`` the name of the table, whose ``fingerprint`` releases leave out.
-    ``same`` says that Θ was fitted to that table: then the check proves nothing about others.
+    ``source`` is the name of the table, whose ``fingerprint`` releases leave out; ``same`` says that Θ was fitted to
+    that table: then the check proves nothing about others.
     """
 
     word: Word
@@ -50,8 +50,6 @@ class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def in_words(self) -> str:
         """Say when Θ was held against what, and what was found.
 
-        Examples
-        --------
         >>> Checking(word="go on", date="2026-11-27", source="survey-2020.csv").in_words()
         'checked on 2026-11-27 against survey-2020.csv: go on'
         """

@@ -1,16 +1,13 @@
 r"""Chains whose states last for stays of several kinds: short ones and long ones, as people have them.
 
-A Markov chain keeps a state for a stay of geometric length, and real stays are heavier: whoever rests may rest for two
-minutes or for eight hours. Here a stay in state x is of kind i with probability a_{xi}, drawn anew whenever x is
-entered; it goes on with probability s_{xi} at every step, and when it ends the next state is y ≠ x with probability
-E_{xy}. So (state, kind) is a Markov chain,
+A Markov chain keeps a state for a stay of geometric length, and real stays are heavier. Here a stay in state x is of
+kind i with probability a_{xi}, drawn anew whenever x is entered; it goes on with probability s_{xi} at every step, and
+when it ends the next state is y ≠ x with probability E_{xy}. So (state, kind) is a Markov chain,
 
 .. math::
     K[(x,i),(x,i)] = s_{xi}, \qquad K[(x,i),(y,j)] = (1 - s_{xi}) \, E_{xy} \, a_{yj},
 
-and what is seen, and kept secret, is the state alone.
-
-References: ``docs/proofs/stays.md``.
+and what is seen, and kept secret, is the state alone. References: ``docs/proofs/stays.md``.
 """
 
 from collections.abc import Sequence
@@ -44,7 +41,7 @@ Kind = tuple[float, float]
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class StaysChain(Shown, ReadOnly):
-    """A chain over k named states with several kinds of stay in each; read-only.
+    """A chain over k named states with several kinds of stay in each; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -60,11 +57,6 @@ class StaysChain(Shown, ReadOnly):
         state, then those of the second. ``"any"`` is every law of them.
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
-
-    Raises
-    ------
-    ModelError
-        As :class:`MarkovChain` does; and if a stay never ends.
 
     Examples
     --------
@@ -195,10 +187,7 @@ class StaysChain(Shown, ReadOnly):
 
     @cached_property
     def stationary_distribution(self) -> Array:
-        """The stationary law of (state, kind); shape (kinds,).
-
-        Raises ModelError if there are several.
-        """
+        """The stationary law of (state, kind); shape (kinds,); ModelError if there are several."""
         law = self._as_one_chain("any").stationary_distribution / self.mean_stays
         weights = [p * share / (1 - keep) for p, kinds in zip(law, self.stays, strict=True) for share, keep in kinds]
         return read_only(np.array(weights))
@@ -206,8 +195,6 @@ class StaysChain(Shown, ReadOnly):
     def slower(self, times: float) -> "StaysChain":
         """Return the chain whose stays of every kind are so many times as long; its stationary law is the same.
 
-        Examples
-        --------
         >>> chain = StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]])
         >>> (chain.slower(1.3).mean_stays / chain.mean_stays).round(6).tolist()
         [1.3, 1.3]

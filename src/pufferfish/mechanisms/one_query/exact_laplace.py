@@ -1,9 +1,8 @@
 """The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
 
-Where the laws of a query given the secrets are known, what Laplace noise of scale b leaks is known too
-(:mod:`pufferfish._core.laws.law`), and so is the least b that leaks at most ε. No Laplace noise of one scale that is
-independent of the data can do with less for this query. Of outputs that are a constant plus v·n with a whole number n,
-each with its own noise, it is ‖v‖₁ times the least scale of n alone. Proofs: ``docs/proofs/laws.md``.
+Where the laws of a query given the secrets are known, so is what Laplace noise of scale b leaks, and the least b that
+leaks at most ε. No Laplace noise of one scale that is independent of the data can do with less for this query. Of
+outputs that are a constant plus v·n with a whole number n it is ‖v‖₁ times the least scale of n (docs/proofs/laws.md).
 """
 
 import math
@@ -56,8 +55,7 @@ class ExactLaplace(LawMechanism):
     def loss(self, query: Query, scale: float) -> float:
         """Return what Laplace noise of a scale, on each output in the query's own measure, leaks: in nats, rounded up.
 
-        Rounding adds more where the scale is large and the chain long: docs/one_query.md says how much. It is never
-        more than what the secrets move the answer, over the scale. Errors are those of :meth:`calibrate`.
+        What rounding adds: docs/one_query.md. Errors are those of :meth:`calibrate`.
         """
         noise = real_number(scale)
         if noise is None or not noise > 0:

@@ -1,8 +1,8 @@
 """Vectors as whole numbers: one sweep over partial sums serves scalar and vector queries, and counted secrets.
 
-An additive statistic with several coordinates is coded as one number in mixed radix, its coordinates being the digits:
-sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts
-stand before those of the query, so that conditioning on them is taking rows of a matrix.
+An additive statistic with several coordinates is coded as one number in mixed radix: sums of codes are codes of sums as
+long as every digit has room for its largest sum. Coordinates that a secret counts stand before those of the query, so
+that conditioning on them is taking rows of a matrix.
 """
 
 import math
@@ -89,9 +89,8 @@ def law_of_values(masses: Values, line: OnLine | None) -> Law | VectorLaw:
 class About:
     """What a pair of laws is about: the member ``theta``, and the two values of a record, or two secrets, in words.
 
-    ``norm`` is the L1 length of the outputs' move when the number that the laws are about moves by 1; ``length`` the
-    number of records that may depend on each other, read by the query or not; ``node`` the record that both secrets
-    are about, if it is one.
+    ``norm`` is how far the outputs move, in L1, when the number that the laws are about moves by 1; ``length`` how many
+    records may depend on each other; ``node`` the record that both secrets are about, if it is one.
     """
 
     norm: int
@@ -157,8 +156,7 @@ def both(mask: NDArray[np.bool_] | None, other: Sequence[bool]) -> NDArray[np.bo
 def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
     """Return the group and the place in it that a record's name means; ParameterError if there is none.
 
-    A record is its place where there is one group, and (group, place) where there are several of the given sizes;
-    ``words`` are what a group and a place are called.
+    A record is its place, or (group, place) where there are several groups; ``words`` are what these two are called.
     """
     pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
     well_formed = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)

@@ -40,7 +40,9 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     r"""∞-Wasserstein distance of two finite laws: the least distance that mass must move to turn one into the other.
 
     :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν
-    (Definition 3.1). It is computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
+    (Definition 3.1), in exact arithmetic, so that a mass of 1e-300 counts as any other. Floats are taken as the
+    decimals they print as. A float mass is known up to its rounding: the distance is the least of all laws whose masses
+    are within n·2^-52 of the given ones, relatively, so that equal laws that were added up differently have distance 0.
 
     Parameters
     ----------
@@ -52,18 +54,9 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     Returns
     -------
     float
-        The distance, in L1 for vectors; rounded up.
+        The distance, in L1 for vectors; rounded up. Shapes that do not fit, and masses that are no probabilities, are a
+        :class:`ModelError`.
 
-    Raises
-    ------
-    ModelError
-        If shapes do not fit, or masses are no probabilities.
-
-    Notes
-    -----
-    Floats are taken as the decimals they print as. Where all masses are rational numbers they are exact. A float mass
-    is known up to its rounding: the distance is the least of all laws whose masses are within n·2^-52 of the given
-    ones, relatively, so that equal laws that were added up differently have distance 0.
 
     Examples
     --------
@@ -156,9 +149,8 @@ class Wasserstein(LawMechanism):
     def distance(self, query: Query) -> float:
         """Return W: the largest ∞-Wasserstein distance, in L1, of the query's law given the secrets of a pair.
 
-        Exact up to the rounding of the masses: where cumulative masses of two laws are equal but for rounding, they
-        are taken to be equal, and :meth:`calibrate` adds what that costs: 1e-12 nats for chains of ten records, 3e-8
-        for those of 10,000. Errors are those of :meth:`calibrate`.
+        Cumulative masses of two laws that are equal but for rounding are taken to be equal, for which :meth:`calibrate`
+        adds noise: 1e-12 nats for chains of ten records, 3e-8 for those of 10,000. Errors are those of it.
         """
         bound = self.bind(query)
         with self._lock:
@@ -223,8 +215,7 @@ class ApproximateWasserstein(Wasserstein):
     """The (ε, δ) variant: W is the distance over which all mass except a share δ must move.
 
     A weaker promise, P(M(X) ∈ A | s, θ) ≤ e^ε P(M(X) ∈ A | s', θ) + δ for every set A of outputs: with probability δ
-    anything may happen. Choose δ far below one over the number of people. A coupling that keeps all but a share δ of
-    the mass within W gives it: what it keeps changes the odds of A by at most e^ε, what it does not adds δ at most.
+    anything may happen. Choose δ far below one over the number of people.
 
     Parameters
     ----------
@@ -248,24 +239,20 @@ class ApproximateWasserstein(Wasserstein):
     def __init__(self, theta: Any, length: Any = None, *, delta: float, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
         number = real_number(delta)
-        self._delta = math.nan if number is None else number
-        if not 0 < self._delta < 1:
+        probability = math.nan if number is None else number
+        if not 0 < probability < 1:
             raise ParameterError(f"delta is {delta!r}, expected a probability strictly between 0 and 1, such as 1e-6")
+        self._keep(delta=probability)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The secrets, and δ."""
         return {"secrets": self.secrets, "delta": self.delta}
 
-    @property
-    def delta(self) -> float:
-        """Probability with which the promise may fail."""
-        return self._delta
-
     def _shift(self, pair: LawPair) -> Shift:
         strict = shift_of(pair)
         step = 1 if isinstance(pair.mu, VectorLaw) else pair.about.norm
-        reach = least_whole(lambda w: _behind(pair, w) <= self._delta, -1, strict.certain // step) * step
+        reach = least_whole(lambda w: _behind(pair, w) <= self.delta, -1, strict.certain // step) * step
         return strict if reach >= strict.certain else Shift(reach, min(strict.near, reach), strict.slack)
 
 
