@@ -550,7 +550,7 @@ MUTANTS = [
     ),
     Mutant(
         "columns: the first network decides",
-        "mechanisms/_propagation_on_networks.py",
+        "mechanisms/propagation.py",
         "for theta in range(len(networks)):",
         "for theta in range(1):",
         "unit/mechanisms/test_protected_columns.py",

@@ -15,19 +15,17 @@ from pufferfish._base.checked import real_number
 from pufferfish._core.chains.smoothing import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.continua import IntervalChain
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import clock_named, steps_of_phase
 
-SMOOTHING = 1.0
-"""Transitions that every row is completed by, unless told otherwise."""
+SMOOTHING = 1.0  # transitions that every row is completed by, unless told otherwise
 
 _BISECTIONS = 200
 
-_MOST_SMOOTHING = 1e15
-"""Up to this a count of 1 is not lost beside what is added."""
+_MOST_SMOOTHING = 1e15  # up to this a count of 1 is not lost beside what is added
 
 
 def fit_chain(

@@ -19,15 +19,14 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.chain import added_count
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import as_theta
 
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
 
-SMOOTHING = 10.0
-"""Independent pairs of the pool that are added to every row of a subject, unless told otherwise."""
+SMOOTHING = 10.0  # independent pairs of the pool that are added to every row of a subject, unless told otherwise
 
 Matrix = NDArray[np.float64]
 

@@ -33,17 +33,10 @@ from pufferfish.theta.stays_chain import StaysChain
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-MOST_KINDS = 3
-"""Kinds of stay in a state that are tried: a fourth was not seen to predict left-out days any better."""
-
-MOST_FOLLOWED = 80
-"""Kinds of stay of all states together that are tried: a bound follows no more."""
-
-POOLED_STAYS = 10.0
-"""Stays of all subjects together that every state of a subject is given."""
-
-LEAST_GAIN = 10.0
-"""Nats that a richer law must gain at least, and twice its standard error."""
+MOST_KINDS = 3  # kinds of stay in a state that are tried: a fourth was not seen to predict left-out days any better
+MOST_FOLLOWED = 80  # kinds of stay of all states together that are tried: a bound follows no more
+POOLED_STAYS = 10.0  # stays of all subjects together that every state of a subject is given
+LEAST_GAIN = 10.0  # nats that a richer law must gain at least, and twice its standard error
 
 _FOLDS = 5
 
@@ -53,17 +46,10 @@ _WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)
 """The same for a subject's stays; of each of them a mixture is fitted anew."""
 
-_MANY_SUBJECTS = 10
-"""From so many subjects on gains are taken over subjects, else over days."""
-
-_LEVEL = 0.02
-"""The probability, at most, that one of all subjects is found to differ where none does."""
-
-_FEWEST_DAYS = 5
-"""Days from which on a subject is judged by itself."""
-
-_NEVER = -50.0
-"""Nats: what a stay is worth that a fit to other days takes for impossible."""
+_MANY_SUBJECTS = 10  # from so many subjects on gains are taken over subjects, else over days
+_LEVEL = 0.02  # the probability, at most, that one of all subjects is found to differ where none does
+_FEWEST_DAYS = 5  # days from which on a subject is judged by itself
+_NEVER = -50.0  # nats: what a stay is worth that a fit to other days takes for impossible
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,8 @@ from pufferfish.theta.stays_chain import StaysChain
 
 Array = NDArray[np.float64]
 
-PEOPLE = 2000
-"""Transitions from which on a subject is counted."""
-
-_LONG = 10**6
-"""Records of the series that noise is compared for."""
+PEOPLE = 2000  # transitions from which on a subject is counted
+_LONG = 10**6  # records of the series that noise is compared for
 
 CALLED = {
     "pooled": "one chain of all",
@@ -212,8 +209,7 @@ def _counted(shape: tuple[int, ...], places: tuple[NDArray[np.int64], ...], step
 # one chain of all is simulated for every person, as long as each was observed, and everybody's own chain is fitted to
 # that: what people's own chains need beyond it is theirs, and not chance.
 
-_PIECE = 1000
-"""Transitions that are simulated one after the other; more of a person are further pieces, side by side."""
+_PIECE = 1000  # transitions that are simulated one after the other; more of a person are further pieces, side by side
 
 
 def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: int = 0) -> NDArray[np.float64]:

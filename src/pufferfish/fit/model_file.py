@@ -25,7 +25,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import BIF_MARK, bif_text
 from pufferfish.theta.chain_class import STATED
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import CONDEMNED, NEVER_CHECKED, ChainRecord, Checking, ThetaRecord

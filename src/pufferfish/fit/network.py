@@ -34,13 +34,11 @@ from pufferfish.theta.model_class import ModelClass
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PublicRows
 
-SMOOTHING = 1.0
-"""Rows with the node's own shares that are added to every row of its table, unless told otherwise."""
+SMOOTHING = 1.0  # rows with the node's own shares that are added to every row of its table, unless told otherwise
 
 CHOW_LIU = "chow-liu"
 
-_FEW = 10
-"""Below so many rows of data a row of a table is said to be counted from few."""
+_FEW = 10  # below so many rows of data a row of a table is said to be counted from few
 
 _MOST_ENTRIES, _MOST_PARENTS = 1_000_000, 31
 

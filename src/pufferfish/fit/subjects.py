@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 Counts = NDArray[np.int64]
 
-_NAMED = 3
-"""Subjects with the same chain that are named; of others the number is said."""
+_NAMED = 3  # subjects with the same chain that are named; of others the number is said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,32 +14,10 @@ from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.mqm_approx import MQMApprox
 from pufferfish.mechanisms.mqm_exact import MQMExact
-from pufferfish.mechanisms.one_query.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.one_query.law_mechanism import LawMechanism
-from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, Wasserstein
+from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, ExactLaplace, Wasserstein
 from pufferfish.mechanisms.promises import Promise, calibration_view, promises_of
 from pufferfish.mechanisms.propagation import LeakagePropagation
-
-__all__ = [
-    "BOUNDS",
-    "GK16",
-    "MECHANISMS",
-    "ApproximateWasserstein",
-    "EntryDP",
-    "ExactLaplace",
-    "GroupDP",
-    "InfluenceBound",
-    "LawMechanism",
-    "LeakagePropagation",
-    "MQMApprox",
-    "MQMExact",
-    "MarkovQuilt",
-    "Mechanism",
-    "ParticipantDP",
-    "Promise",
-    "Wasserstein",
-    "bound_of",
-]
 
 Calibration.promised = staticmethod(promises_of)
 Calibration.shown = staticmethod(calibration_view)

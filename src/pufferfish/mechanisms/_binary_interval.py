@@ -20,8 +20,7 @@ from pufferfish._core.numbers.rounding import UNIT
 
 _ULPS = 32 * UNIT
 
-_ENDLESS = 700.0
-"""No double holds the exponential of more; more nats than this are taken as infinitely many."""
+_ENDLESS = 700.0  # no double holds the exponential of more; more nats than this are taken as infinitely many
 
 
 def ahead(x: float, p0: float, p1: float, up: float) -> float:
@@ -133,17 +132,13 @@ def least_ahead(x: float, p0: Any, p1: Any) -> float:
     return ahead(x, p0[end], p1[end], -1.0)
 
 
-_TRIED = 1e-9
-"""A sweep that moves by less than this share looks for a bound on all that is to come."""
-
-_ROOM = 1e-8
-"""How much above the present bound, as a share, that bound is looked for."""
+_TRIED = 1e-9  # a sweep that moves by less than this share looks for a bound on all that is to come
+_ROOM = 1e-8  # how much above the present bound, as a share, that bound is looked for
 
 _LAW_ROOM = 1e-11
 """How much wider the bounds on the law of a record are then taken: so little that the bound hardly moves."""
 
-_SHORT = 64
-"""Runs with no more steps left than this are not worth looking."""
+_SHORT = 64  # runs with no more steps left than this are not worth looking
 
 
 def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) -> int:
@@ -244,8 +239,7 @@ def leaked(chain: Any, runs: Any, divisor: float, before: Any, after: Any, where
 
 _MOST_TURNS = 80
 
-_NEAR = 1e-8
-"""How near to the least divisor a bound comes, as a share."""
+_NEAR = 1e-8  # how near to the least divisor a bound comes, as a share
 
 
 def divisor(

@@ -33,8 +33,7 @@ from pufferfish.mechanisms.group_dp import ChainGroups, total_of
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness, StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import BinaryChainInterval, ForgettingClass, IntervalChain
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.lengths import FOR_EVER, ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
@@ -54,11 +53,8 @@ _MOST_REPEATED = 2**16
 _MOST_IN_CYCLE = 1e7
 """Steps of a period times the third power of the states, at most: what trees are kept for in memory."""
 
-_UNLIKELY = 1e-9
-"""With transitions less likely than this initial laws are not searched one by one."""
-
-AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain
-"""What a member of Θ is."""
+_UNLIKELY = 1e-9  # with transitions less likely than this initial laws are not searched one by one
+AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain  # what a member of Θ is
 
 
 @dataclass(frozen=True, slots=True, eq=False)

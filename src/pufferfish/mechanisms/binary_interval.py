@@ -1,4 +1,4 @@
-"""Influence bounds over :class:`~pufferfish.theta.chain_intervals.BinaryChainInterval`: corners, or certified suprema.
+"""Influence bounds over :class:`~pufferfish.theta.continua.BinaryChainInterval`: corners, or certified suprema.
 
 Propagation under stationary laws is largest at p0 = p1 = low or at p0 = p1 = high (docs/proofs/intervals.md, "The two
 corners"). Else the class is covered by boxes of (p0, p1, P(X_1=0)), bounded from above for every chain of a box and
@@ -27,7 +27,7 @@ from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 
 # -- Certified suprema over boxes: branch and bound, never samples ---------------------------------------------------
@@ -36,11 +36,8 @@ Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
 BoxBound = Callable[[Boxes, float], tuple[Vector, Boxes]]
 
-_AT_ONCE = 8
-"""Boxes that are halved together, at least."""
-
-_BELOW = 1e-5
-"""How far, as a share, what is attained must stay below a value for proving that value to be tried."""
+_AT_ONCE = 8  # boxes that are halved together, at least
+_BELOW = 1e-5  # how far, as a share, what is attained must stay below a value for proving that value to be tried
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,14 +121,9 @@ def _attained(bound: BoxBound, box: NDArray[np.float64], least: float) -> Suprem
 
 # -- Bounds over boxes of two-state chains, by the loops of ``_binary_interval`` --------------------------------------
 
-_ROOM = 20_000
-"""Stretches that a sweep of a chain may tell apart: some megabytes."""
-
-_ALONE = 256
-"""Nodes from the first on that are searched one by one where losses are the same; the others are alike."""
-
-_FARTHEST = 1000
-"""Steps that a quilt reaches at most, to either side."""
+_ROOM = 20_000  # stretches that a sweep of a chain may tell apart: some megabytes
+_ALONE = 256  # nodes from the first on that are searched one by one where losses are the same; the others are alike
+_FARTHEST = 1000  # steps that a quilt reaches at most, to either side
 
 _KINDS = {"any": 0, "stationary": 1, "mixing": 2}
 
@@ -202,23 +194,15 @@ def quilted(
 _LOOPS = Loops(_binary_interval.propagate, _binary_interval.search)
 
 
-GAP = 9e-4
-"""Relative gap between what is reported and what a member of the class attains, at which the search stops."""
-
-_GAP_OF_ONE = 2e-6
-"""The same for one matrix, where only the initial law is searched."""
+GAP = 9e-4  # relative gap between what is reported and what a member of the class attains, at which the search stops
+_GAP_OF_ONE = 2e-6  # the same for one matrix, where only the initial law is searched
 
 _SPARE, _SPARE_OF_ONE = 1e-7, 4e-6
 """More noise than the bound needs, relatively, so that the proof anew stands whatever its rounding, and its gap."""
 
-_WORK = 3e6
-"""Boxes times the steps in which their slowest chains settle, or the length: some ten seconds."""
-
-_SETTLING = 30.0
-"""Steps in which a chain settles, times 1 − |p0 + p1 − 1|."""
-
-_MOST_RUNS = 5000
-"""Runs of equal losses that are told apart; longer profiles are rounded up."""
+_WORK = 3e6  # boxes times the steps in which their slowest chains settle, or the length: some ten seconds
+_SETTLING = 30.0  # steps in which a chain settles, times 1 − |p0 + p1 − 1|
+_MOST_RUNS = 5000  # runs of equal losses that are told apart; longer profiles are rounded up
 
 _ONE_BY_ONE = 20_000
 """Steps of a profile whose quilts are searched record by record; of a longer one every loss is taken as the largest."""

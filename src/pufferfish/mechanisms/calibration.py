@@ -34,14 +34,12 @@ from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of,
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
 
-_MOST_TILTED = 8e6
-"""Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
+_MOST_TILTED = 8e6  # outputs times states squared (200 states of a histogram) up to which a lower bound is looked for
 
 _MOST_CONTRIBUTED = 3e7
 """Outputs times the states of all nodes (1,800 nodes of three states) up to which one is looked for of networks."""
 
-_MOST_TILTED_STEPS = 16**4
-"""The fourth power of the states up to which one is looked for of queries about steps."""
+_MOST_TILTED_STEPS = 16**4  # the fourth power of the states up to which one is looked for of queries about steps
 
 
 class Prover(ReadOnly, ABC):

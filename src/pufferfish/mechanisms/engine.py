@@ -39,8 +39,7 @@ MOST_EPSILON = 10.0
 LARGEST_ANSWER = 2**60
 """Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
 
-MOST_NUDGES = 30
-"""So often a noise, or an epsilon, is raised until it is proved to be enough."""
+MOST_NUDGES = 30  # so often a noise, or an epsilon, is raised until it is proved to be enough
 
 _Made = TypeVar("_Made")
 _Case = TypeVar("_Case")
@@ -81,14 +80,9 @@ def four_digits_up(value: float, more: int = 0) -> float:
     return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
 
 
-ROUNDING = 1e-8
-"""Share of ε by which noise that leaks too much may do so for its rounding."""
-
-NO_NOISE = 1e9
-"""Nats: a loss by which next to nothing is hidden."""
-
-_KEPT = 8
-"""Leakages that an engine remembers: a noise is often verified right after it was found."""
+ROUNDING = 1e-8  # share of ε by which noise that leaks too much may do so for its rounding
+NO_NOISE = 1e9  # nats: a loss by which next to nothing is hidden
+_KEPT = 8  # leakages that an engine remembers: a noise is often verified right after it was found
 
 Bound = tuple[float, AnyWitness | None]
 """A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
@@ -202,11 +196,8 @@ def least_divisor(leakage: Callable[[float], Bound], epsilon: float, start: floa
 
 # -- Losses of steps, for every engine -------------------------------------------------------------------------------
 
-_SHORT = 64
-"""Steps of a chain up to which its first and last record are told from the others."""
-
-_ROUNDED = 1e-9
-"""What is left of a record's own loss, as a share of that of a step, is a rounding."""
+_SHORT = 64  # steps of a chain up to which its first and last record are told from the others
+_ROUNDED = 1e-9  # what is left of a record's own loss, as a share of that of a step, is a rounding
 
 
 class WithSteps(Engine):

@@ -23,15 +23,12 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mqm_exact import member_places, possible_losses
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-_LONGEST = 10**7
-"""Records of the longest chain whose influence matrix is made: some hundred megabytes."""
-
-_FIRST = 2**14
-"""Records by which most chains that are too strongly correlated are told, however long they are."""
+_LONGEST = 10**7  # records of the longest chain whose influence matrix is made: some hundred megabytes
+_FIRST = 2**14  # records by which most chains that are too strongly correlated are told, however long they are
 
 _UNBOUNDED = "influence has no bound where a state cannot follow another; use LeakagePropagation"
 

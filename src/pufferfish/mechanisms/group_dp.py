@@ -26,8 +26,7 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 
-_MOST_EXACT = 4096
-"""Stretches of a profile up to which losses are added exactly."""
+_MOST_EXACT = 4096  # stretches of a profile up to which losses are added exactly
 
 
 class GroupDP(InfluenceBound):

@@ -50,14 +50,9 @@ from pufferfish.theta.model_class import Theta
 
 # -- Noise at many ε, to draw: what one proof says guides the next -----------------------------------------------------
 
-_MORE = 4e-4
-"""Noise is taken whose leakage is below ε by at most this share."""
-
-_NEAREST = 3
-"""Proofs that a guess is made from."""
-
-_FARTHEST = 4.0
-"""A guess is at most so far, in logarithms, from the proof that lies nearest."""
+_MORE = 4e-4  # noise is taken whose leakage is below ε by at most this share
+_NEAREST = 3  # proofs that a guess is made from
+_FARTHEST = 4.0  # a guess is at most so far, in logarithms, from the proof that lies nearest
 
 
 def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
@@ -77,17 +72,13 @@ def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
 
 # -- ``noise="best"``: which counts to measure -----------------------------------------------------------------------
 
-_FINENESS = 100
-"""Sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer."""
+_FINENESS = 100  # sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer
 
 _SUM, _LARGEST = 1.0, 16.0
 """Norms of the outputs' errors that are made small."""
 
-_MOST_MODELS = 4
-"""Members of Θ whose mean shifts are looked at; all of them are in the proof."""
-
-_WORTH_IT = 0.999
-"""Noise of several scales is taken if its error is below this share of that of one scale."""
+_MOST_MODELS = 4  # members of Θ whose mean shifts are looked at; all of them are in the proof
+_WORTH_IT = 0.999  # noise of several scales is taken if its error is below this share of that of one scale
 
 _NARROW = 1e-6
 
@@ -179,8 +170,7 @@ _NO_SECRET = (
     "of the model, such as those of initial_distribution and transition_matrix"
 )
 
-_LITTLE_NOISE = 500.0
-"""Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
+_LITTLE_NOISE = 500.0  # record-level loss, in nats, from which on it is asked whether noise is needed at all
 
 
 def at_least_one(given: Any, name: str) -> int | None:

@@ -33,11 +33,10 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound, at_least_one
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries import LinearQuery
 from pufferfish.queries.record_loss import RecordLoss
-from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.bayesian_network import BayesianNetwork, Quilt
+from pufferfish.theta.continua import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
-from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
 from pufferfish.theta.states import state_label
 
@@ -138,8 +137,7 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
 
 # -- The search, as an engine ----------------------------------------------------------------------------------------
 
-LOOKS = 1_000
-"""Quilts that are looked at for one node, where nothing else is asked for."""
+LOOKS = 1_000  # quilts that are looked at for one node, where nothing else is asked for
 
 _LOOKS_IN_ALL, _FEWEST = 1_000, 4
 """Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
@@ -147,11 +145,8 @@ _LOOKS_IN_ALL, _FEWEST = 1_000, 4
 _LOOKS_AT_MOST = 5_000
 """Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
 
-_ROUNDING = 1e-9
-"""By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
-
-_HINTS = 6
-"""Best quilts of other nodes that are tried before a node's own are searched."""
+_ROUNDING = 1e-9  # by how much the leakage of the least noise may exceed ε: a nudge makes up for it
+_HINTS = 6  # best quilts of other nodes that are tried before a node's own are searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuer
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, Continuum
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described, Theta
 

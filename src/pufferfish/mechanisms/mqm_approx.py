@@ -22,7 +22,7 @@ from pufferfish.mechanisms.mqm_exact import ChainQuiltBound, ChainQuilts, NodesA
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 

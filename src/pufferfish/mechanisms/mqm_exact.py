@@ -39,7 +39,7 @@ from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.influence_bound import InfluenceBound, at_least_one
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.continua import BinaryChainInterval, IntervalChain
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
@@ -113,8 +113,7 @@ def _largest(loss: NDArray[np.float64], states: NDArray[np.bool_]) -> float:
     return float(loss) if loss.ndim == 0 else float(loss[np.ix_(states, states)].max())
 
 
-_SAMPLE = 64
-"""One in so many groups of nodes is searched before all of them."""
+_SAMPLE = 64  # one in so many groups of nodes is searched before all of them
 
 Vector = NDArray[np.float64]
 

@@ -24,28 +24,24 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.markov_quilt import ActiveQuilt
 from pufferfish.mechanisms.witness import AnyWitness, ClusterWitness, CouplingWitness, PhaseWitness, QuiltWitness
 from pufferfish.queries import JointQuery, LinearQuery
-from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork, Quilt
 from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.shown import transitions
 from pufferfish.theta.states import phase_name, state_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NODES = 120
-"""Larger networks are drawn around one node only."""
+MOST_NODES = 120  # larger networks are drawn around one node only
 
 _COUNTED: tuple[Role, ...] = ("quilt", "nearby", "remote", "plain")
 
-_AROUND = 40
-"""How many nodes of a larger network are drawn around a node without a quilt."""
+_AROUND = 40  # how many nodes of a larger network are drawn around a node without a quilt
 
 _LONGEST = 40
 
-_MOST_TOLD = 3
-"""Clusters around the worst node whose leakage is told one by one."""
+_MOST_TOLD = 3  # clusters around the worst node whose leakage is told one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +277,7 @@ def draw_network(
 
 # -- Θ on a page: what an adversary may believe, in words and as the charts of its view ------------------------------
 
-_MOST_MEMBERS = 3
-"""Members of Θ that are drawn, beginning with the one that decides; the others are in its file."""
+_MOST_MEMBERS = 3  # members of Θ that are drawn, beginning with the one that decides; the others are in its file
 
 
 def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | None = None) -> Html:

@@ -23,9 +23,9 @@ from pufferfish._draw.chart import Line, Lines
 from pufferfish._draw.lines import lines_figure
 from pufferfish._draw.page import section, table
 from pufferfish.mechanisms._propagation_on_chains import ProtectedStretch, can_be_followed, leakage_of_series
-from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, leakage_of_row
 from pufferfish.mechanisms.calibration import Calibration, Prover
 from pufferfish.mechanisms.markov_quilt import NodeSecrets
+from pufferfish.mechanisms.propagation import NetworkLeakage, leakage_of_row
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.words import hidden_in_words, secrets_of
 from pufferfish.queries import FunctionQuery

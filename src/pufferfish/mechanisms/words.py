@@ -35,7 +35,7 @@ from pufferfish.mechanisms.witness import (
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CONTINUA
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.record import NEVER_CHECKED, Checking
 from pufferfish.theta.states import phase_name

@@ -26,41 +26,6 @@ from pufferfish.queries.query import (
 )
 from pufferfish.queries.record_loss import Profile, StepLoss
 
-__all__ = [
-    "CDF",
-    "KINDS",
-    "BoundQuery",
-    "Bouts",
-    "Count",
-    "Frequency",
-    "Function",
-    "FunctionQuery",
-    "Histogram",
-    "Joint",
-    "JointQuery",
-    "Line",
-    "LinearQuery",
-    "Marginals",
-    "Mean",
-    "Profile",
-    "Quantiles",
-    "Query",
-    "QueryKind",
-    "RecordQuery",
-    "StepLoss",
-    "StepQuery",
-    "Subset",
-    "Sum",
-    "Switches",
-    "Transitions",
-    "Variables",
-    "Weighted",
-    "Window",
-    "measure_of",
-    "refuse_pooling",
-    "weights_of",
-]
-
 QUERIES: tuple[type[Query], ...] = (
     Histogram,
     Count,

@@ -341,8 +341,7 @@ def unknown_state(label: str, states: Sequence[str]) -> str:
     return f"the model has no such state.{did_you_mean(label, states)} States: {names_of(states)}"
 
 
-_REST = "*"
-"""Stands for all states that are not named, unless a state has this name."""
+_REST = "*"  # stands for all states that are not named, unless a state has this name
 
 _LARGEST_VALUE = 1e150
 

@@ -12,8 +12,7 @@ from pufferfish.errors import QueryError
 from pufferfish.queries.of_states import states_named, unknown_state
 from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables, Words, per_record
 
-ARROW = " → "
-"""Between the two states in the name of an output."""
+ARROW = " → "  # between the two states in the name of an output
 
 
 @dataclass(frozen=True)

@@ -313,8 +313,7 @@ class StepQuery(Measured):
         return totals
 
 
-_MOST_COMBINATIONS = 100_000
-"""Combinations of states that a table has at most: each of them is a number of the release."""
+_MOST_COMBINATIONS = 100_000  # combinations of states that a table has at most: each of them is a number of the release
 
 
 def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
@@ -439,8 +438,7 @@ class Words(str):
         return Words, self._parts
 
 
-RecordQuery = LinearQuery | StepQuery | JointQuery
-"""Queries of which it is known how far one record moves them."""
+RecordQuery = LinearQuery | StepQuery | JointQuery  # queries of which it is known how far one record moves them
 
 BoundQuery = RecordQuery | FunctionQuery
 

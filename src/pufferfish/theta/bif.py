@@ -232,8 +232,7 @@ class Syntax:
 
 # -- Conditional probability tables ----------------------------------------------------------------------------------
 
-TOLERANCE = 1e-9
-"""How far a row may be from summing to 1; rows are then divided by their sum."""
+TOLERANCE = 1e-9  # how far a row may be from summing to 1; rows are then divided by their sum
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -314,8 +313,7 @@ def parse_bif(text: str, source: str) -> dict[str, CPT]:
     return {node: _cpt(syntax, node) for node in syntax.variables}
 
 
-BIF_MARK = "// written by pufferfish"
-"""How the text of a network begins that was written here."""
+BIF_MARK = "// written by pufferfish"  # how the text of a network begins that was written here
 
 
 def bif_text(cpts: Mapping[str, CPT], comment: str = "") -> str:

@@ -27,8 +27,7 @@ from pufferfish.theta.stays_chain import StaysChain
 
 STATED = "stated by the user"
 
-MIXED = "mixed chains"
-"""Word for members of several kinds."""
+MIXED = "mixed chains"  # word for members of several kinds
 
 
 def members_in_words(members: int) -> str:
@@ -270,8 +269,7 @@ def origins_of(models: Sequence[Any]) -> str:
     return "; ".join(origin for origin in said if origin != STATED) or STATED
 
 
-_MOST_DRAWN = 4
-"""Kinds in a row that a picture has beside each other."""
+_MOST_DRAWN = 4  # kinds in a row that a picture has beside each other
 
 
 def _of_members(chains: Sequence[Any]) -> Picture:

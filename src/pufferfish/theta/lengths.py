@@ -14,14 +14,9 @@ from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ParameterError
 
-FOR_EVER = 2**59
-"""Steps of a chain that has no end: no bound of a chain that is longer would be larger."""
-
-MOST_STEPS = 2**60
-"""A chain has fewer steps, so that a few times as many still are numbers of 64 bits."""
-
-MOST_PLACED = 10_000_000
-"""Steps of a chain of which bounds may know where its records are: they look at each of them."""
+FOR_EVER = 2**59  # steps of a chain that has no end: no bound of a chain that is longer would be larger
+MOST_STEPS = 2**60  # a chain has fewer steps, so that a few times as many still are numbers of 64 bits
+MOST_PLACED = 10_000_000  # steps of a chain of which bounds may know where its records are: they look at each of them
 
 
 @dataclass(frozen=True, slots=True, order=True)

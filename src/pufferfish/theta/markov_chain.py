@@ -40,8 +40,7 @@ from pufferfish.theta.states import state_names, states_by_labels
 
 Array = NDArray[np.float64]
 
-_MOST_MIXED = 200
-"""States of a chain whose eigengap is shown: that of many takes long."""
+_MOST_MIXED = 200  # states of a chain whose eigengap is shown: that of many takes long
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -283,8 +282,7 @@ def _gap(computed: float, k: int) -> float:
     return computed - error if computed > 100 * error else 0.0
 
 
-SLOWEST = 1e6
-"""How many times as long stays are made at most."""
+SLOWEST = 1e6  # how many times as long stays are made at most
 
 
 def checked_times(times: Any) -> float:

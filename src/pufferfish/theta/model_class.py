@@ -24,8 +24,7 @@ from pufferfish.theta.chain_class import (
     origins_of,
 )
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import members_grid, of_one, states_in_words

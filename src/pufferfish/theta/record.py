@@ -15,9 +15,8 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED, ChainClass, Continuum, members_in_words
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -57,11 +56,8 @@ class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return f"checked on {self.date} against {table}: {self.word}"
 
 
-CONDEMNED: Word = "do not go on"
-"""The word after which no release is made."""
-
-NEVER_CHECKED = "never checked against public data"
-"""What is said of a class without a check."""
+CONDEMNED: Word = "do not go on"  # the word after which no release is made
+NEVER_CHECKED = "never checked against public data"  # what is said of a class without a check
 
 
 class ChainRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

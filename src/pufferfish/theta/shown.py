@@ -13,8 +13,7 @@ from pufferfish._base.durations import parse_duration, rounded_micros
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, View, counted
 from pufferfish._draw.chart import Bars, Heat, Lines
 
-_FEW_BOUNDS = 6
-"""States between which bounds are shown in short: each takes the room of two numbers."""
+_FEW_BOUNDS = 6  # states between which bounds are shown in short: each takes the room of two numbers
 
 Array = NDArray[np.float64]
 

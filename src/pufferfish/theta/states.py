@@ -18,8 +18,7 @@ from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.words import composed, did_you_mean, names_of, unseen_difference
 from pufferfish.errors import ModelError, ParameterError, shortened
 
-MOST_STATES = 2_000
-"""So many states a table, and a class that is told by little more than their names, may have."""
+MOST_STATES = 2_000  # so many states a table, and a class that is told by little more than their names, may have
 
 # -- States that are numbers, or bins of numbers ---------------------------------------------------------------------
 

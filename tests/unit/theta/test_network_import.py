@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pufferfish.errors import ModelError
-from pufferfish.theta import BayesianNetwork
 from pufferfish.theta._imports import _classes
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 
 def cpd(variable: Any, values: Any, parents: tuple[Any, ...] = (), **state_names: Any) -> SimpleNamespace:

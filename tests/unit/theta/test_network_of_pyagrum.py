@@ -7,7 +7,7 @@ import pytest
 
 from optional import pyagrum_or_skip
 from pufferfish.errors import ModelError
-from pufferfish.theta import BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 pyagrum = pyagrum_or_skip()
 

@@ -36,8 +36,7 @@ from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuer
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.joint_distribution import JointDistribution, exact_law, exact_number
+from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution, exact_law, exact_number
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair, check_states

@@ -19,7 +19,7 @@ from pufferfish.mechanisms.one_query.pairs import About, LawPair
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
 from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import CountIs, as_secret_pairs
