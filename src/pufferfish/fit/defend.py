@@ -8,7 +8,10 @@ The rule. People are the subjects with at least 2,000 transitions; nobody else i
 *   Where memory or kinds of stay are in, everybody's own law of that kind is in too if it gains on left-out days more
     than ten nats, and more than its standard error, over everybody's own chain and over the pooled law of its kind.
 *   Asked for more cover than that gives, or for slower stays, it adds every member once more with longer stays.
-*   How many people that covers is said by :mod:`.coverage`.
+
+With M_i the noise that person i's own laws need, and people who are alike, drawn alike and with as much data, the next
+person needs no more than the largest M_i with probability N / (N + 1), whatever the rule that made the laws. What is
+beyond adds members whose stays are longer, and rests on a Pareto tail of the noises.
 """
 
 import math
@@ -27,6 +30,8 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut
 from pufferfish.fit.members import PEOPLE, Law, Members, largest_by_chance, leakage_of, noise_of, worst_of
 from pufferfish.theta.chain_class import ChainClass
+
+# -- How many people the noise of a class covers -----------------------------------------------------------------------
 
 _STEEPEST = 2.5  # tails of people's noise are taken to fall no faster than this power
 
@@ -200,8 +205,6 @@ def _percent(share: float) -> str:
 def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: int = 0) -> Coverage:
     """Return what may be said where the noise of a class is enough for the habits of some of the people asked.
 
-    Examples
-    --------
     >>> share_covered(19, 19).share, share_covered(19, 10).share, share_covered(8, 8).share
     (0.95, 0.5, None)
     """
@@ -209,10 +212,8 @@ def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: i
     return known if people < _FEWEST else replace(known, share=max(within / (people + 1) - known.lost, 0.0))
 
 
-# -- How many people the noise of a class covers -----------------------------------------------------------------------
+# -- A class that can be defended --------------------------------------------------------------------------------------
 
-
-__all__ = ["Coverage", "DefendedFit", "Kind", "drawn_again", "fit_defend"]
 
 _DRAWS = 30  # how often days are drawn again to say how sure the noise of who decides is
 

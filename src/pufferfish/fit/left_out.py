@@ -82,12 +82,9 @@ class LeftOut:
         self.blocks = named.shape[1]
         self._subject: Whole = named[0]
         self._of_steps, self._of_runs = block[: len(steps.number)], block[len(steps.number) :]
-        self.most = most_kinds(self._k)
-        """How many kinds of stay are tried: of very many states fewer can be followed."""
-        self.kinds = self.most
-        """How many kinds of stay predict best."""
-        self.weights: dict[str, float] = {}
-        """How many transitions of a simpler law the rows of each law are best given."""
+        self.most = most_kinds(self._k)  # how many kinds of stay are tried: of very many states fewer can be followed
+        self.kinds = self.most  # how many kinds of stay predict best
+        self.weights: dict[str, float] = {}  # how many transitions of a simpler law the rows of each law are best given
         self._scores: dict[str, Array] = {}
         if self.blocks > 1:
             self._score_steps()

@@ -217,8 +217,6 @@ def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: 
 
     ``transitions`` are everybody's, of shape (people, k, k); all of them are simulated ``draws`` times.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> ten_alike = np.tile([[160, 40], [40, 160]], (10, 1, 1))
     >>> largest = largest_by_chance(ten_alike)

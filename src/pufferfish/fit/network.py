@@ -219,8 +219,6 @@ def parse_arrows(arrows: Any, *, empty: bool = False) -> list[Arrow]:
     A text holds arrows ``a->b``, several in a row as ``a->b->c``, with commas or line breaks between them; text without
     an arrow in it names a file. In a file lines may end in a comment, which begins with ``#``.
 
-    Examples
-    --------
     >>> parse_arrows("smoke->lung->cough, age -> lung")
     [('smoke', 'lung'), ('lung', 'cough'), ('age', 'lung')]
     """

@@ -332,14 +332,10 @@ def left_part(ratios: Any, low: float, high: float) -> tuple[float, float]:
         z = low if end == 0 else high
         one = 1.0 - z
         e01 = max(
-            e01,
-            log_change(one * math.exp(-ratios[1]), z, most),
-            log_change(z * math.exp(ratios[0]), one, -least),
+            e01, log_change(one * math.exp(-ratios[1]), z, most), log_change(z * math.exp(ratios[0]), one, -least)
         )
         e10 = max(
-            e10,
-            log_change(z * math.exp(ratios[2]), one, most),
-            log_change(one * math.exp(-ratios[3]), z, -least),
+            e10, log_change(z * math.exp(ratios[2]), one, most), log_change(one * math.exp(-ratios[3]), z, -least)
         )
     return e01, e10
 

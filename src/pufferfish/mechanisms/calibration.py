@@ -45,14 +45,9 @@ _MOST_TILTED_STEPS = 16**4  # the fourth power of the states up to which one is 
 class Prover(ReadOnly, ABC):
     """What a calibration keeps of the mechanism that made it: what it was made for, and how it proves."""
 
-    name: ClassVar[str]
-    """Name on the command line and in records."""
-
-    title: ClassVar[str]
-    """Name in tables."""
-
-    composes: ClassVar[bool] = True
-    """Whether losses of several releases may be added before leakage is asked."""
+    name: ClassVar[str]  # name on the command line and in records
+    title: ClassVar[str]  # name in tables
+    composes: ClassVar[bool] = True  # whether losses of several releases may be added before leakage is asked
 
     witnesses: ClassVar[tuple[type[Witness], ...]]
     """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
@@ -63,11 +58,8 @@ class Prover(ReadOnly, ABC):
     model: Described | None
     """The :class:`~pufferfish.Model` that Θ was given by, which knows the step of its tables; None without one."""
 
-    length: tuple[ChainLength, ...]
-    """Lengths of the independent chains."""
-
-    rows: int
-    """Independent rows of the table of a network, each with a record for every node; 1 for other models."""
+    length: tuple[ChainLength, ...]  # lengths of the independent chains
+    rows: int  # independent rows of the table of a network, each with a record for every node; 1 for other models
 
     secrets: tuple[SecretPair, ...] | None = None
     """The pairs of secrets that shall not be told apart; None for any two values of any record."""
@@ -75,8 +67,7 @@ class Prover(ReadOnly, ABC):
     protection: Protection | None = None
     """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
 
-    delta: float = 0.0
-    """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
+    delta: float = 0.0  # probability with which the promise may fail: 0 but for (ε, δ) mechanisms
 
     def __init__(self, theta: Any, length: Any) -> None:
         self._lock = threading.RLock()  # what was computed is kept, and one thread at a time is answered

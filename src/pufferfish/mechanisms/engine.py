@@ -91,8 +91,7 @@ Bound = tuple[float, AnyWitness | None]
 class Engine(ABC):
     """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
 
-    takes_steps: ClassVar[bool] = False
-    """Whether it proves losses of steps by itself, and needs no :class:`WithSteps`."""
+    takes_steps: ClassVar[bool] = False  # whether it proves losses of steps by itself, and needs no :class:`WithSteps`
 
     supports_step_losses: bool = False
     """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""

@@ -250,8 +250,6 @@ class InfluenceBound(Mechanism):
         changes by at most a factor e^r when one record changes its value. 0 where none is small enough; a
         :class:`ModelError` if no record has two possible states under any θ.
 
-        Examples
-        --------
         >>> import pufferfish as pf
         >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
         >>> round(pf.LeakagePropagation(chain, length=5000).record_epsilon(1.0), 4)

@@ -173,8 +173,7 @@ class NodesAlike:
 class ChainQuiltBound(InfluenceBound):
     """A Markov quilt mechanism on chains; the trivial quilt is always searched."""
 
-    max_quilt_length: int | None
-    """The most nearby records of a quilt (the paper's ℓ); None for any number."""
+    max_quilt_length: int | None  # the most nearby records of a quilt (the paper's ℓ); None for any number
 
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
@@ -219,10 +218,7 @@ class ChainQuilts(Engine):
         longest = self._longest or steps
         for nodes in groups:
             weight = weights[nodes.theta]
-            yield (
-                nodes,
-                SearchProblem(steps, nodes.left, nodes.right, weight, weight.many, weight.uniform, longest),
-            )
+            yield (nodes, SearchProblem(steps, nodes.left, nodes.right, weight, weight.many, weight.uniform, longest))
 
     def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Bound:
         """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""

@@ -1,4 +1,18 @@
-"""Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/proofs."""
+"""Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/proofs.
+
+Of a node of a network it is the least of what cluster trees and Markov quilts prove. Leakages of single columns say
+nothing of several together, which propagation bounds by their losses and by what the other ones tell of their joint
+value (``docs/proofs/stretches.md``). Of a whole row the sum of all losses is the bound, and needs no model.
+
+>>> import pufferfish as pf
+>>> coin, flip = pf.CPT([0, 1], [0.5, 0.5]), [[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]]]
+>>> network = pf.BayesianNetwork({"a": coin, "b": coin, "y": pf.CPT([0, 1], flip, ["a", "b"])})
+>>> leakage, witness = pf.LeakagePropagation(network, 100, protect=["a", "b"]).prove({"y": 1.0})
+>>> round(leakage, 5), witness.values, witness.other_values
+(0.77614, ('0', '1'), ('0', '0'))
+>>> pf.LeakagePropagation(network, 100, protect="row").leakage({"a": 0.25, "y": 1.0})
+1.25
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -233,7 +247,7 @@ class _Columns(Engine):
         )
 
 
-# -- Leakage of one row of a Bayesian network: of a node, of several columns, of all -----------------------------------
+# -- Classes that forget, and the mechanism ----------------------------------------------------------------------------
 
 
 _ROUNDED = 1 + 1e-9  # how far the recursion may be above the sum of all losses by its rounding

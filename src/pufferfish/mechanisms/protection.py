@@ -211,8 +211,6 @@ class StretchProtection(Protection):
     def in_words(self, step: str | None = None, *, brief: bool = False) -> str:
         """Say what is hidden, where a step takes so long; for headings in few words.
 
-        Examples
-        --------
         >>> StretchProtection(60).in_words("1min")
         'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
         >>> StretchProtection(60, 200.0).in_words("1min", brief=True)
@@ -248,8 +246,6 @@ class ColumnsProtection(Protection):
 
     ``names`` are in the order of the network's nodes; None for a whole row.
 
-    Examples
-    --------
     >>> ColumnsProtection(("smoke", "lung")).in_words(), ColumnsProtection(None).in_words()
     ('the columns smoke, lung of any one row together', 'all columns of any one row together')
     """

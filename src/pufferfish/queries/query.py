@@ -409,8 +409,6 @@ class FunctionQuery(ReadOnly):
 class Words(str):
     """A query in words, which say of how many records, or rows, it is: the number stands after ``before``.
 
-    Examples
-    --------
     >>> words = Words("share of the", 1000, "records", "in {walking}")
     >>> str(words), words.of("each group")
     ('share of the 1,000 records in {walking}', 'share of the records of each group in {walking}')

@@ -37,8 +37,6 @@ class Strategy(ReadOnly):
     The query W has ``weights`` of shape (outputs, k), in units; each of the m measurements, k or k − 1, counts the
     states where its one of the ``rows``, of shape (m, k), is 1; its sharpness is from 1 to :data:`MOST_SHARP`.
 
-    Examples
-    --------
     Of three states two are counted; the last one follows from the number of records:
 
     >>> found = Strategy(np.eye(3, dtype=np.int64), [[1, 0, 0], [0, 1, 0]], [1, 2])

@@ -40,8 +40,7 @@ class ClassOfModels(Shown, ReadOnly):
 
     __slots__ = ()
 
-    of_chains: bool = True
-    """Whether the records of the class are steps of chains."""
+    of_chains: bool = True  # whether the records of the class are steps of chains
 
     @property
     def k(self: Any) -> int:
@@ -292,8 +291,7 @@ class Continuum(ClassOfModels):
     Mechanisms name the kinds that they cover.
     """
 
-    kind: ClassVar[str]
-    """Word for its members, by which files know it."""
+    kind: ClassVar[str]  # word for its members, by which files know it
 
     witnesses: ClassVar[tuple[str, ...]]
     """The kinds of proofs that may decide the noise under it, by their names in files, such as "quilt"."""

@@ -1,9 +1,10 @@
-r"""Classes Θ of Markov chains that are continua: bounds on transition probabilities instead of a list of chains.
+r"""Classes Θ of Markov chains that are continua, described by bounds instead of a list of chains.
 
 :class:`BinaryChainInterval` is the class of the paper's synthetic experiment (Section 5.2): one transition matrix of
 two states, fixed over time, its two probabilities of staying anywhere in an interval. :class:`IntervalChain` is an
 imprecise Markov chain (Hartfiel, *Markov Set-Chains*, 1998): any number of states, every entry of the transition
-matrix between two bounds, and the matrix free to change from step to step.
+matrix between two bounds, and the matrix free to change from step to step. Of a :class:`ForgettingClass` only one thing
+is known: how much of the present is forgotten, and how soon.
 """
 
 import math
@@ -58,14 +59,7 @@ class BinaryChainInterval(Continuum):
     states: tuple[str, ...] = field(default=("0", "1"), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "two-state Markov chains in an interval"
-    witnesses: ClassVar[tuple[str, ...]] = (
-        "quilt",
-        "propagation",
-        "influence-matrix",
-        "coupling",
-        "law",
-        "stretch",
-    )
+    witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation", "influence-matrix", "coupling", "law", "stretch")
     in_file: ClassVar[Mapping[str, Any]] = {
         "low": float,
         "high": float,
@@ -270,7 +264,7 @@ def _tightened(
 _TOLERANCE = 1e-9  # how far the bounds of a row may miss 1, for matrices that were rounded when they were written
 
 
-# -- Processes of which only one thing is known: how much is forgotten, and how soon -----------------------------------
+# -- Processes that forget ---------------------------------------------------------------------------------------------
 
 
 _MOST_STEPS = 2**62

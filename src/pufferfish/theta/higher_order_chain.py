@@ -21,12 +21,7 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
-from pufferfish.theta.markov_chain import (
-    MarkovChain,
-    initial_law,
-    transition_laws,
-    with_longer_stays,
-)
+from pufferfish.theta.markov_chain import MarkovChain, initial_law, transition_laws, with_longer_stays
 from pufferfish.theta.shown import law_in_words
 from pufferfish.theta.states import state_names, states_by_labels
 

@@ -1,4 +1,4 @@
-"""A finite law of whole databases, listed one by one: the most general θ, for small problems.
+"""The most general θ, for small problems: a finite law of whole databases; or only the law of a query given secrets.
 
 Probabilities are exact fractions (floats are taken as the decimals they print as), so that what a secret makes of them,
 and of the law of any query, is exact too.

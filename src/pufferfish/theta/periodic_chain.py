@@ -21,12 +21,7 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.markov_chain import (
-    MarkovChain,
-    initial_law,
-    transition_laws,
-    with_longer_stays,
-)
+from pufferfish.theta.markov_chain import MarkovChain, initial_law, transition_laws, with_longer_stays
 from pufferfish.theta.shown import first_law, law_in_words, transitions
 from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
 
@@ -219,8 +214,6 @@ _SPREAD = ",\nfrom the least to the most of all chains"
 def _phase_ticks(clock: str | None, phases: int) -> tuple[list[int], list[str]]:
     """Return the phases that are named along an axis, and their names: hours by the three, days by name.
 
-    Examples
-    --------
     >>> _phase_ticks("hour", 24)[1][-2:], _phase_ticks("weekday-hour", 168)[1][:2], _phase_ticks(None, 3)[1]
     (['18', '21'], ['Mon', 'Tue'], ['0', '1', '2'])
     """

@@ -23,13 +23,7 @@ from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.markov_chain import (
-    MarkovChain,
-    checked_times,
-    distribution,
-    initial_law,
-    transition_laws,
-)
+from pufferfish.theta.markov_chain import MarkovChain, checked_times, distribution, initial_law, transition_laws
 from pufferfish.theta.shown import law_in_words, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 

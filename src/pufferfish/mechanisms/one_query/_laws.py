@@ -223,11 +223,7 @@ def joint_pairs(
 
 
 def pairs_of_laws(
-    theta: Theta,
-    lengths: Sequence[ChainLength],
-    query: Query,
-    bound: BoundQuery,
-    secrets: Sequence[SecretPair] | None,
+    theta: Theta, lengths: Sequence[ChainLength], query: Query, bound: BoundQuery, secrets: Sequence[SecretPair] | None
 ) -> Iterator[LawPair]:
     """Yield the pairs of laws of a query given secrets that shall not be told apart, under every θ.
 

@@ -38,8 +38,7 @@ from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, chec
 class StepCoding:
     """What records and steps add to a query about steps with one output; secrets that count records are refused."""
 
-    norm: int = 1
-    """How far the output moves when the number of steps moves by 1, in units."""
+    norm: int = 1  # how far the output moves when the number of steps moves by 1, in units
 
     def __init__(self, query: StepQuery, counts: Sequence[CountIs]) -> None:
         if counts:

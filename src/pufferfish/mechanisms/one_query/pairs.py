@@ -247,8 +247,7 @@ class Coding:
         self._single = len(radices) == 1
         self.values: NDArray[np.int64] = digits[0] if query.factors is None else digits
         """What a record in each state adds to the code; shape (k,), or (n, k) where records count differently."""
-        self.moves: NDArray[np.int64] | None = None
-        """What a step adds to the code: nothing."""
+        self.moves: NDArray[np.int64] | None = None  # what a step adds to the code: nothing
         self._size = math.prod(radices)
         self._rows = math.prod(radices[len(base) :])
 

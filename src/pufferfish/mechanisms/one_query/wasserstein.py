@@ -4,6 +4,11 @@ If the law of F(X) given one secret can be carried into its law given the other 
 then Laplace noise of scale W/ε leaks at most ε (Theorem 3.2; for vectors the same proof holds in L1). W is the largest
 such distance over Θ and the pairs of secrets. It is never more than the sensitivity that group differential privacy
 needs (Theorem 3.3).
+
+Where the laws of a query given the secrets are known, so is what Laplace noise of scale b leaks, and the least b that
+leaks at most ε (beyond the paper). No Laplace noise of one scale that is independent of the data can do with less for
+this query. Of outputs that are a constant plus v·n with a whole number n it is ‖v‖₁ times the least scale of n
+(docs/proofs/laws.md).
 """
 
 import math
@@ -290,7 +295,7 @@ def _behind(pair: LawPair, reach: int) -> float:
     )
 
 
-# -- The least Laplace noise for one query (beyond the paper): the exact loss, inverted --------------------------------
+# -- The least Laplace noise for one query: the exact loss, inverted ---------------------------------------------------
 
 
 _TOLERANCE = 1e-10  # how near the loss of the least noise comes to ε, relatively
@@ -371,13 +376,7 @@ def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
     farthest = shift_of(pair).near / norm
     if farthest == 0:
         return worst if worst.about else Decisive(0.0, pair.about)
-    noises = bracket(
-        partial(_loss, pair),
-        epsilon,
-        farthest / epsilon,
-        tolerance=_TOLERANCE,
-        from_above=False,
-    )
+    noises = bracket(partial(_loss, pair), epsilon, farthest / epsilon, tolerance=_TOLERANCE, from_above=False)
     enough = noises.enough * norm * (1 + _ROOM)
     return Decisive(enough, pair.about) if worst.about is None or enough > worst.value else worst
 
