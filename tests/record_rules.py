@@ -86,8 +86,7 @@ from pufferfish.mechanisms.witness import (
 from pufferfish.mechanisms.words import not_promised_of, promise_of
 from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Transitions
 from pufferfish.queries.of_columns import combination_labels
-from pufferfish.queries.of_states import named_quantiles
-from pufferfish.queries.of_steps import ARROW
+from pufferfish.queries.of_states import ARROW, named_quantiles
 from pufferfish.release.derive import assumed_of, versions
 from pufferfish.release.facts import (
     WEIGHTED,

@@ -6,9 +6,8 @@ from typing import Any
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.gk16 import GK16
-from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
+from pufferfish.mechanisms.group_dp import EntryDP, GroupDP, ParticipantDP
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mechanism import Mechanism

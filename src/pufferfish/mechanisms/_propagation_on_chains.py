@@ -27,9 +27,8 @@ from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
-from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
-from pufferfish.mechanisms.group_dp import ChainGroups, total_of
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor, total_of
+from pufferfish.mechanisms.group_dp import ChainGroups, EntryDP, IndependentRecords
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness, StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide

@@ -23,8 +23,7 @@ from pufferfish._core.numbers import rounding
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.mechanisms import _binary_interval
-from pufferfish.mechanisms.engine import Bound, Engine
-from pufferfish.mechanisms.group_dp import total_of
+from pufferfish.mechanisms.engine import Bound, Engine, total_of
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.continua import BinaryChainInterval

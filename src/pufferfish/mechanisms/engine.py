@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import real_number
 from pufferfish._base.progress import BoundedCache
 from pufferfish._base.words import number
-from pufferfish._core.numbers.rounding import bracket, or_infinite, up
+from pufferfish._core.numbers.rounding import bracket, float_up, or_infinite, up
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
+from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 
 # -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
@@ -191,6 +191,30 @@ def least_divisor(leakage: Callable[[float], Bound], epsilon: float, start: floa
         return math.inf, None
     witness = leakage(divisor)[1]
     return (0.0 if witness is None else divisor), witness
+
+
+_MOST_EXACT = 4096  # stretches of a profile up to which losses are added exactly
+
+
+def total_of(losses: BlockLoss) -> Bound:
+    """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
+    heaviest = np.argsort(-losses.largest, kind="stable")
+    largest, left = losses.largest[heaviest], losses.length.records
+    # no more records than were observed cost anything, wherever they are
+    before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
+    times = np.clip(left - before, 0, losses.steps[heaviest])
+    total, records = sum_up(largest, times), int(times[largest > 0].sum())
+    return total, QuiltWitness(theta=0, length=losses.length.steps, active_quilt=(), nearby=records, influence=0.0)
+
+
+def sum_up(losses: NDArray[np.float64], times: NDArray[np.int64]) -> float:
+    """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
+    if not np.all(np.isfinite(losses)):
+        return math.inf
+    if losses.size <= _MOST_EXACT:
+        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(losses, times, strict=True)))
+    with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+        return up(float(np.sum(losses * times)), 8 * losses.size)
 
 
 # -- Losses of steps, for every engine -------------------------------------------------------------------------------

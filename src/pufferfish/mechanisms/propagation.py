@@ -39,8 +39,8 @@ from pufferfish.mechanisms.engine import (
     least_divisor,
     no_noise,
     smallest_bound,
+    total_of,
 )
-from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.markov_quilt import LOOKS, NetworkQuilts, NodeSecrets, raised
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of

@@ -10,8 +10,18 @@ from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling
 from pufferfish.queries.of_records import Function, Weighted, Window
-from pufferfish.queries.of_states import CDF, Count, Frequency, Histogram, Mean, Quantiles, Sum
-from pufferfish.queries.of_steps import Bouts, Switches, Transitions
+from pufferfish.queries.of_states import (
+    CDF,
+    Bouts,
+    Count,
+    Frequency,
+    Histogram,
+    Mean,
+    Quantiles,
+    Sum,
+    Switches,
+    Transitions,
+)
 from pufferfish.queries.query import (
     BoundQuery,
     FunctionQuery,

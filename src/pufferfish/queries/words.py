@@ -16,8 +16,18 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.errors import ParameterError, QueryError, printable
 from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling
-from pufferfish.queries.of_states import CDF, Count, Frequency, Histogram, Mean, Quantiles, Sum
-from pufferfish.queries.of_steps import Bouts, Switches, Transitions
+from pufferfish.queries.of_states import (
+    CDF,
+    Bouts,
+    Count,
+    Frequency,
+    Histogram,
+    Mean,
+    Quantiles,
+    Sum,
+    Switches,
+    Transitions,
+)
 from pufferfish.queries.query import Query
 from pufferfish.theta.model_class import Described, Theta, as_theta
 from pufferfish.theta.states import intervals_of_states

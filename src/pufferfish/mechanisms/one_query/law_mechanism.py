@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.mechanisms.one_query._laws import pairs_of_laws
-from pufferfish.mechanisms.one_query._laws_of_chains import chain_work
+from pufferfish.mechanisms.one_query._laws import chain_work, pairs_of_laws
 from pufferfish.mechanisms.one_query.pairs import About, LawPair
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
 from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
