@@ -101,9 +101,8 @@ from pufferfish.release.postprocessing import Ascending, AscendingByGroup, BySub
 from pufferfish.release.record import ReleaseFields, columns_of
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED
-from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.continua import BinaryChainInterval, ForgettingClass, IntervalChain
-from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain

@@ -164,7 +164,6 @@ from .theta.bayesian_network import (
 )
 from .theta.bif import CPT as CPT
 from .theta.chain_class import ChainClass as ChainClass
-from .theta.cliques import Cliques as Cliques
 from .theta.continua import (
     BinaryChainInterval as BinaryChainInterval,
     ForgettingClass as ForgettingClass,
@@ -172,6 +171,7 @@ from .theta.continua import (
 )
 from .theta.higher_order_chain import HigherOrderChain as HigherOrderChain
 from .theta.joint_distribution import (
+    Cliques as Cliques,
     GivenLaws as GivenLaws,
     JointDistribution as JointDistribution,
 )

@@ -33,6 +33,9 @@ def fit_chain(
 ) -> MarkovChain:
     """Fit a chain to the observed one-step transitions; each row is completed from all rows together.
 
+    A :class:`ModelError` if nothing is added, and a state is never left, or the chain is reducible where its stationary
+    law is asked for. A :class:`ParameterError` if smoothing is negative or above 1e15, where counts would be lost.
+
     Parameters
     ----------
     sequences : Sequences
@@ -43,13 +46,6 @@ def fit_chain(
         So many transitions are added to every row: it stays as often as all rows together do, and leaves for the states
         as the others enter them. With 0, the likeliest chain, a transition that was never observed cannot happen.
         :func:`made_up` says whether too much of the chain is made up by this (docs/fitting.md).
-
-    Raises
-    ------
-    ModelError
-        If nothing is added, and a state is never left, or the chain is reducible where its stationary law is asked for.
-    ParameterError
-        If smoothing is negative or above 1e15, where counts would be lost.
 
     Examples
     --------
@@ -141,6 +137,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     If the sequences come from a Markov chain with one transition matrix, that matrix lies between the bounds with at
     least this probability, however long the sequences are and whatever they start with (docs/proofs/intervals.md,
     "Bounds from data"). Every entry gets the interval of :func:`proportion_bounds` at an equal share of what may fail.
+    A :class:`ModelError` if no transition was observed, or there is one state only.
 
     Parameters
     ----------
@@ -149,11 +146,6 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
         Rows of states that were never left are between 0 and 1.
     confidence : float, default 0.95
         Probability, strictly between 0 and 1, that no bound misses; else a :class:`ParameterError`.
-
-    Raises
-    ------
-    ModelError
-        If no transition was observed, or there is one state only.
 
     Examples
     --------

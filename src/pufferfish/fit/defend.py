@@ -278,6 +278,9 @@ def fit_defend(
 ) -> DefendedFit:
     """Fit a class Θ that can be defended to public data.
 
+    A :class:`ParameterError` if the sequences were read without ``daily``, or an argument is out of range. A
+    :class:`ModelError` if the chain of all has no stationary law.
+
     Parameters
     ----------
     sequences : Sequences
@@ -291,13 +294,6 @@ def fit_defend(
         Leave out as many of the slowest people as ``cover`` allows.
     people : int, default 1
         How many people the release is about, who shall all be covered.
-
-    Raises
-    ------
-    ParameterError
-        If the sequences were read without ``daily``, or an argument is out of range.
-    ModelError
-        If the chain of all has no stationary law.
 
     Examples
     --------

@@ -125,7 +125,8 @@ def fit_forgetting(
     """Estimate from public data how much habits overlap after some time; the subject with the least overlap decides.
 
     A table from few pairs looks less forgetful than the person is, so every row gets some of the pool: the pairs of all
-    subjects. Pairs that overlap in time repeat each other: n steps apart, every n pairs count as one.
+    subjects. Pairs that overlap in time repeat each other: n steps apart, every n pairs count as one. A
+    :class:`ModelError` if there are no pairs so far apart, a state is in none of them, or two states have no overlap.
 
     Parameters
     ----------
@@ -136,11 +137,6 @@ def fit_forgetting(
     smoothing : float, default 10
         How many independent pairs of the pool every row of a subject is given. 0 takes subjects as they are: then a
         state that a subject was in once decides.
-
-    Raises
-    ------
-    ModelError
-        If there are no pairs so far apart, a state is in none of them, or two states have no overlap.
 
     Examples
     --------

@@ -80,6 +80,9 @@ def fit_network(
 ) -> ModelClass:
     """Fit the tables of a Bayesian network to a public table with one row per subject, given its arrows.
 
+    A :class:`ModelError` if arrows form a cycle, or a table would be too large. A :class:`ParameterError` if arrows are
+    none, or one is given twice or from a column to itself; or smoothing is negative or above 1e15.
+
     Parameters
     ----------
     source : path or table
@@ -102,13 +105,6 @@ def fit_network(
     -------
     ModelClass
         The class of this one network. Its origin says what it was counted from.
-
-    Raises
-    ------
-    ModelError
-        If arrows form a cycle, or a table would be too large.
-    ParameterError
-        If arrows are none, or one is given twice or from a column to itself; or smoothing is negative or above 1e15.
 
     Examples
     --------

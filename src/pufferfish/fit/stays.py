@@ -25,6 +25,9 @@ def fit_stays(
 ) -> StaysChain:
     """Fit a chain with several kinds of stay in each state, from the shortest stays on, to public data.
 
+    A :class:`ModelError` or :class:`ParameterError` is raised as for :func:`fit_chain`; and if the sequences were read
+    without ``daily``, or there are no such kinds.
+
     Parameters
     ----------
     sequences : Sequences
@@ -36,11 +39,6 @@ def fit_stays(
         The initial law of the result: its stationary one, or every law of state and kind of stay.
     smoothing : float, default 1
         So many exits are added to those of every state, spread as all exits together are.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        As for :func:`fit_chain`; and if the sequences were read without ``daily``, or there are no such kinds.
 
     Examples
     --------

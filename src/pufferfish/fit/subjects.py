@@ -53,6 +53,8 @@ def fit_each_subject(
 ) -> SubjectsFit:
     """Fit a chain to every subject of a public table, in the order of their names; Θ is the list of them.
 
+    A :class:`ModelError` or :class:`ParameterError` is raised as for :func:`fit_chain`, of each subject.
+
     Parameters
     ----------
     source, state, **reading
@@ -63,11 +65,6 @@ def fit_each_subject(
         With 0 subjects are taken as they are: what a subject was not seen to do is then impossible for that subject.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of every chain: its stationary one, or the class of all.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        As for :func:`fit_chain`, of each subject.
 
     Examples
     --------

@@ -178,11 +178,11 @@ class ChainLeakage(Engine):
         """Leakage of one chain under one θ, the least at hand; or one not above ``idle``, which cannot decide."""
         member = self._members[theta]
         if member.alone is not None:
-            return _of(theta, *member.alone.leakage(_alone(chain)))
+            return _of(theta, *member.alone.leakage(RecordLoss((chain,))))
         anyhow = self._followed(theta, propagation, chain, idle)
         if member.every_law is None:
             return anyhow
-        by_law = member.every_law.leakage(_alone(chain))
+        by_law = member.every_law.leakage(RecordLoss((chain,)))
         return _of(theta, *by_law) if by_law[0] <= anyhow[0] else anyhow
 
     def _followed(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Bound:
@@ -220,10 +220,10 @@ class ChainLeakage(Engine):
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
-            return largest_bound(member.alone.candidate_scales(_alone(chain), epsilon))
+            return largest_bound(member.alone.candidate_scales(RecordLoss((chain,)), epsilon))
         best: Bound = math.inf, None
         if member.every_law is not None:
-            (best,) = member.every_law.candidate_scales(_alone(chain), epsilon)
+            (best,) = member.every_law.candidate_scales(RecordLoss((chain,)), epsilon)
         node = None
         if propagation is not None:
             runs = as_runs(chain, self._theta.k)
@@ -305,10 +305,6 @@ def _middle_of_the_heaviest(chain: BlockLoss) -> int:
     return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
 
 
-def _alone(chain: BlockLoss) -> RecordLoss:
-    return RecordLoss((chain,))
-
-
 def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Bound:
     return leakage, None if witness is None else msgspec.structs.replace(witness, theta=theta)
 
@@ -346,15 +342,9 @@ def _member(chain: AnyChain) -> _Member:
     if isinstance(chain, IntervalChain):
         return _Member(chain, ExactQuilts(chain), None, None)
     alone = IndependentRecords(chain) if EntryDP.supports(chain) is None else None
-    return _Member(chain, ExactQuilts(chain), alone, BinaryPropagation(chain) if _by_law(chain) else None)
-
-
-def _by_law(chain: MarkovChain) -> bool:
-    """Whether it has two states and every initial law, and no transition that is all but impossible."""
-    start = chain.initial_distribution
-    return (
-        chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > _UNLIKELY))
-    )
+    start, likely = chain.initial_distribution, bool(np.all(chain.transition_matrix > _UNLIKELY))
+    by_law = chain.k == 2 and isinstance(start, str) and start == "any" and likely
+    return _Member(chain, ExactQuilts(chain), alone, BinaryPropagation(chain) if by_law else None)
 
 
 # -- Stretches ---------------------------------------------------------------------------------------------------------
@@ -389,7 +379,7 @@ class ProtectedStretch(Engine):
 
     def told(self, known: Sequence[ChainSearch], losses: RecordLoss) -> Bound:
         """Bound the leakage with searches that may know what they were asked before."""
-        return largest_bound(self._bound(*case) for case in _cases(known, losses))
+        return largest_bound(self._bound(*case) for case in product(known, chains_that_can_decide(losses, steps=True)))
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number found."""
@@ -404,7 +394,11 @@ class ProtectedStretch(Engine):
             start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + spreads(search.chain, chain))
             return least_divisor(partial(leakage, case), epsilon, start) if largest > 0 else (0.0, None)
 
-        return [largest_divisor(_cases(self.new_searches(), losses), leakage, least, epsilon)]
+        return [
+            largest_divisor(
+                product(self.new_searches(), chains_that_can_decide(losses, steps=True)), leakage, least, epsilon
+            )
+        ]
 
     def _bound(self, search: ChainSearch, chain: BlockLoss) -> Bound:
         if isinstance(search.chain, ForgettingClass):
@@ -460,11 +454,6 @@ class ProtectedStretch(Engine):
         total = up(parts.total + step) if step else parts.total
         told = {"own": parts.own, "past": parts.past, "future": parts.future}
         return total, StretchWitness(theta=theta, length=length, node=parts.node, by="forgetting", steps=steps, **told)
-
-
-def _cases(known: Sequence[ChainSearch], losses: RecordLoss) -> Iterator[tuple[ChainSearch, BlockLoss]]:
-    """Yield every member of Θ with every chain that can decide."""
-    return product(known, chains_that_can_decide(losses, steps=True))
 
 
 def leakage_of_series(losses: BlockLoss) -> float:

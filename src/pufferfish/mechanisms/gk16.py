@@ -37,7 +37,8 @@ class GK16(InfluenceBound):
     """The mechanism of Ghosh and Kleinberg: applies where the influence matrix has spectral norm below 1.
 
     That is where neighbours are weakly correlated, and does not depend on ε. The witness names the record whose row of
-    (I − Γ)⁻¹ decides.
+    (I − Γ)⁻¹ decides. A :class:`NotApplicableError` if the spectral norm under some member is not below 1, or a
+    transition is missing; the message says which.
 
     Parameters
     ----------
@@ -52,15 +53,9 @@ class GK16(InfluenceBound):
         on, which is how the paper's own baseline reads it. Both are private; by default whichever applies and needs
         less noise, member by member.
 
-    Raises
-    ------
-    NotApplicableError
-        If the spectral norm under some member is not below 1, or a transition is missing; the message says which.
-
     References
     ----------
     Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); Section 5.
-
 
     Examples
     --------

@@ -125,6 +125,11 @@ class Mechanism(Prover):
     ) -> Calibration:
         """Least noise for which this mechanism proves that the query's release is ε-Pufferfish private.
 
+        A :class:`ParameterError` if a parameter is out of range, or not one of epsilon and accuracy is given. A
+        :class:`QueryError` or :class:`ModelError` if the query does not fit the model's states; or no record has two
+        possible states under any θ. A :class:`NotApplicableError` if no finite noise is enough, or none is needed; or
+        if the laws that the mechanism needs cannot be computed.
+
         Parameters
         ----------
         query : Query
@@ -143,15 +148,6 @@ class Mechanism(Prover):
             is least (with accuracy: the largest error), of those that a search finds.
         protect, within : optional
             What shall be hidden in place of one record and any two of its values: see :meth:`protecting`.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range, or not one of epsilon and accuracy is given.
-        QueryError, ModelError
-            If the query does not fit the model's states; or no record has two possible states under any θ.
-        NotApplicableError
-            If no finite noise is enough, or none is needed; or if the laws that the mechanism needs cannot be computed.
         """
         if protect is not None or within is not None:
             hiding = self.protecting(protect, within)
@@ -174,6 +170,9 @@ class Mechanism(Prover):
     def protecting(self, protect: Any = None, within: Any = None) -> "Mechanism":
         """Return the same mechanism, whose noise hides a stretch of a chain, columns of a row, or near values only.
 
+        A :class:`NotApplicableError` or :class:`ParameterError` if the mechanism proves what is told of one record
+        alone; if it is no such thing, or no step is known.
+
         Parameters
         ----------
         protect : int, str, timedelta, or list of names, optional
@@ -182,11 +181,6 @@ class Mechanism(Prover):
             ``"smoke+lung"``, or ``"row"``, all of them. By default one record.
         within : float, or sequence of (state, state), optional
             pairs of states. It does not hide whether a value is above some number or below.
-
-        Raises
-        ------
-        NotApplicableError, ParameterError
-            If the mechanism proves what is told of one record alone; if it is no such thing, or no step is known.
         """
         if self.hides_several:
             return self.of(self.given_by, self._lengths, **{**self.settings, "protect": protect, "within": within})

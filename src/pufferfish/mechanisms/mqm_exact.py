@@ -8,6 +8,7 @@ on is the release's density on these, so bounds hold for the losses between poss
 certain is none. A pair of values that only another member makes possible is that member's to protect.
 """
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -206,11 +207,6 @@ class ChainQuilts(Engine):
         """Return the least number."""
         return [self._worst(losses, Score(epsilon))]
 
-    def _visits(self, length: int) -> Iterator[NodesAlike]:
-        """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
-        yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
-        yield from self.groups(length)
-
     def _problems(self, chain: BlockLoss, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, SearchProblem]]:
         """Yield groups of nodes with what runs of records weigh under their member of Θ."""
         weights = [Weights(of_member) for of_member in self.possible(chain)]
@@ -226,7 +222,9 @@ class ChainQuilts(Engine):
         witness: QuiltWitness | None = None
         for chain in chains_that_can_decide(losses):
             steps = chain.length.steps
-            for nodes, problem in self._problems(chain, self._visits(steps)):
+            # a sample of the groups, then all: what the sample finds lets most of the others be dropped at once
+            sample = islice(self.groups(steps), _SAMPLE - 1, None, _SAMPLE)
+            for nodes, problem in self._problems(chain, itertools.chain(sample, self.groups(steps))):
                 report_progress("searching quilts", nodes.last / steps)
                 quilt = worst_node(problem, objective, nodes.first, nodes.last, floor=most, below=below)
                 if quilt is not None:
@@ -328,12 +326,7 @@ class ExactQuilts(ChainQuilts):
     ) -> None:
         super().__init__(theta, longest)
         self._structural = support == "definition"
-        self._between = IntervalInfluence(theta.lower, theta.upper) if isinstance(theta, IntervalChain) else None
-        self._influence = [
-            ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=self._structural)
-            for chain in self._members
-            if isinstance(chain, MarkovChain)
-        ]
+        self._influence = [_influence(chain, self._structural) for chain in self._members]
 
     def possible(self, losses: BlockLoss) -> list[BlockLoss]:
         """Return the losses that count under every member: in the paper's reading all of them."""
@@ -341,9 +334,6 @@ class ExactQuilts(ChainQuilts):
 
     def groups(self, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
-        if self._between is not None:
-            for group in self._between.groups(length):
-                yield from _nodes_alike(0, self._between, group)
         for t, influence in enumerate(self._influence):
             for group in influence.groups(length):
                 yield from _nodes_alike(t, influence, group)
@@ -372,10 +362,18 @@ class ExactQuilts(ChainQuilts):
 
     def _at(self, node: int, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of one node, where it has a secret."""
-        if self._between is not None:
-            yield from (nodes for nodes in self.groups(length) if nodes.first <= node <= nodes.last)
         for t, influence in enumerate(self._influence):
-            yield from _nodes_alike(t, influence, influence.at(node, length))
+            if isinstance(influence, ChainInfluence):
+                yield from _nodes_alike(t, influence, influence.at(node, length))
+            else:
+                yield from (nodes for nodes in self.groups(length) if nodes.first <= node <= nodes.last)
+
+
+def _influence(chain: MarkovChain | IntervalChain | BinaryChainInterval, structural: bool) -> Any:
+    if isinstance(chain, IntervalChain):
+        return IntervalInfluence(chain.lower, chain.upper)
+    assert isinstance(chain, MarkovChain)
+    return ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=structural)
 
 
 def _nodes_alike(theta: int, influence: ChainInfluence | IntervalInfluence, group: NodeGroup) -> Iterator[NodesAlike]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pufferfish._base.view import Html, View, counted, in_short, join, tag
 from pufferfish._base.words import at_most
 from pufferfish._draw.chart import Graph, Role
+from pufferfish._draw.figure import shortened
 from pufferfish._draw.network import draw_graph
 from pufferfish._draw.page import chart_part, fold
 from pufferfish.errors import ParameterError, printable
@@ -85,9 +86,8 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
 
 
 def short(text: Any) -> str:
-    """Return a name as one that prints, with the middle of a long one left out: ends tell names apart."""
-    plain = printable(str(text))
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST // 2] + "…" + plain[1 - _LONGEST // 2 :]
+    """Return a name as one that prints, with the middle of a long one left out."""
+    return shortened(str(text), _LONGEST)
 
 
 def _subject(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> _Subject:
@@ -242,7 +242,9 @@ def draw_network(
 
     The worst node is an octagon, the nodes of its quilt are hexagons, those nearby are round and the remote ones
     rectangles; nodes that the query does not read are hollow. Networks of more than 120 nodes are drawn around the node
-    only. The figure is one of matplotlib.
+    only. The figure is one of matplotlib. A :class:`ParameterError` or :class:`ModelError` if matplotlib is not
+    installed, the arguments do not belong together, the network is large and no node is given or decides, a node is
+    unknown, or the quilt is none of that node.
 
     Parameters
     ----------
@@ -254,13 +256,6 @@ def draw_network(
         Another node than the worst one.
     quilt : ActiveQuilt, Quilt or list of names, optional
         The quilt to show; one of :meth:`MarkovQuilt.active_quilts` knows its node, others need ``node``.
-
-    Raises
-    ------
-    ParameterError, ModelError
-        If matplotlib is not installed, the arguments do not belong together, the network is large and no node is given
-        or decides, a node is unknown, or the quilt is none of that node.
-
 
     Examples
     --------

@@ -70,10 +70,7 @@ class _Cumulative(ReadOnly, Query):
 class CDF(_Cumulative):
     """Cumulative distribution of ordered states: the records up to each state but the last.
 
-    Parameters
-    ----------
-    relative : bool, default True
-        Shares of the records (dividing by their public number) rather than counts.
+    ``relative`` (bool, default True): shares of the records (dividing by their public number) rather than counts.
 
     Examples
     --------
@@ -99,10 +96,8 @@ class Quantiles(_Cumulative):
     The cumulative distribution gets the noise; quantiles and intervals follow from it. With 95% probability all
     intervals hold together.
 
-    Parameters
-    ----------
-    shares : float or sequence of float
-        Which quantiles: shares of the records, strictly between 0 and 1, such as 0.5 for the median.
+    ``shares`` (float or sequence of float): which quantiles: shares of the records, strictly between 0 and 1, such as
+    0.5 for the median.
 
     Examples
     --------
@@ -208,10 +203,7 @@ class Frequency(_OfStates):
 class Histogram(ReadOnly, Query):
     """Records in every state: one output per state.
 
-    Parameters
-    ----------
-    relative : bool, default True
-        Shares of the records (dividing by their public number) rather than counts.
+    ``relative`` (bool, default True): shares of the records (dividing by their public number) rather than counts.
 
     Examples
     --------
@@ -305,12 +297,9 @@ class _OfValues(ReadOnly, Query):
 class Sum(_OfValues):
     """Sum over records of a value per state.
 
-    Parameters
-    ----------
-    values : sequence of float, or mapping from state to float
-        What a record in each state contributes; ``"*"`` stands for all states that are not named. Values are taken
-        as the decimals they print as; where those cannot be held exactly they are rounded to a decimal grid that is
-        recorded in the release.
+    ``values`` (sequence of float, or mapping from state to float): what a record in each state contributes; ``"*"``
+    stands for all states that are not named. Values are taken as the decimals they print as; where those cannot be held
+    exactly they are rounded to a decimal grid that is recorded in the release.
 
     Examples
     --------

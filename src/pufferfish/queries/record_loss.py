@@ -7,7 +7,7 @@ not read costs 0.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,10 +30,8 @@ Vector = NDArray[np.float64]
 class Profile(ReadOnly):
     """Losses that are constant on stretches of a chain; for long chains, where an array per step would be too large.
 
-    Parameters
-    ----------
-    stretches : sequence of (int, float or array_like)
-        Number of steps and their loss, from the first step of the chain to the last: a number, or shape (k, k).
+    ``stretches`` (sequence of (int, float or array_like)): number of steps and their loss, from the first step of the
+    chain to the last: a number, or shape (k, k).
 
     Examples
     --------
@@ -265,7 +263,8 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
         return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
     if isinstance(given, list | tuple) and len(length) == len(given) == 1:
         given = given[0]
-    return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
+    losses = {chain: _one(given, chain, k, "record_loss") for chain in dict.fromkeys(length)}
+    return RecordLoss(tuple(losses[chain] for chain in length))  # a million alike subjects cost what one does
 
 
 def _of_steps(loss: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
@@ -293,12 +292,6 @@ def _divided(value: Vector, divisor: float) -> Vector:
 def _of_nodes(values: tuple[Vector, ...]) -> RecordLoss:
     nodes = len(values)
     return RecordLoss((BlockLoss(ChainLength(nodes, nodes), np.ones(nodes, dtype=np.int64), values, False),))
-
-
-def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], BlockLoss]) -> RecordLoss:
-    """Return the losses of every chain; one object for equal lengths: a million subjects cost what one does."""
-    losses = {chain: of(chain) for chain in dict.fromkeys(length)}
-    return RecordLoss(tuple(losses[chain] for chain in length))
 
 
 def _one(entry: Any, chain: ChainLength, k: int, name: str) -> BlockLoss:

@@ -14,8 +14,7 @@ and E is then unique.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +46,11 @@ class Strategy(ReadOnly):
     weights: NDArray[np.int64]
     rows: NDArray[np.int64]
     sharpness: NDArray[np.int64]
+    decode: NDArray[np.int64] = field(init=False)
+    """E: how often each measurement is added to each output; shape (outputs, m), −1, 0 or 1."""
+
+    known: NDArray[np.int64] = field(init=False)
+    """o: how often the number of records is added to each output; shape (outputs,)."""
 
     def __post_init__(self) -> None:
         for name in ("weights", "rows", "sharpness"):
@@ -63,22 +67,8 @@ class Strategy(ReadOnly):
             or not ((self.sharpness > 0) & (self.sharpness <= MOST_SHARP)).all()
         ):
             raise QueryError(f"a strategy gives every measurement a sharpness, a whole number from 1 to {MOST_SHARP:,}")
-        _ = self._decoded
-
-    @cached_property
-    def _decoded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         decode, known = _decoded(self.weights, self.rows)
-        return read_only(decode), read_only(known)
-
-    @property
-    def decode(self) -> NDArray[np.int64]:
-        """E: how often each measurement is added to each output; shape (outputs, m), −1, 0 or 1."""
-        return self._decoded[0]
-
-    @property
-    def known(self) -> NDArray[np.int64]:
-        """o: how often the number of records is added to each output; shape (outputs,)."""
-        return self._decoded[1]
+        self._keep(decode=read_only(decode), known=read_only(known))
 
     def measured(self, linear: LinearQuery) -> LinearQuery:
         """Return the query whose release with one scale has the record losses of this strategy: weights s_j·A_j."""

@@ -74,6 +74,8 @@ def named_queries() -> tuple[NamedQuery, ...]:
 def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None) -> Query:
     """Return the query that a text describes, as ``--query`` reads it.
 
+    A :class:`QueryError` if the text is not understood, or does not go with the model.
+
     Parameters
     ----------
     text : str
@@ -83,11 +85,6 @@ def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None)
         ``"share:>=180"`` are of, and the columns of networks.
     columns : sequence, optional
         Of networks the columns that are asked; by default all.
-
-    Raises
-    ------
-    QueryError
-        If the text is not understood, or does not go with the model.
 
     Examples
     --------
@@ -204,14 +201,9 @@ QUERY_WORDS = (
 
 def notes_of_query(query: Query, model: Described) -> list[str]:
     """Return what is to be known of a query before it is answered: the order of states, what bins count as."""
-    return [said for said in (_order_of_states(query, model), _middles_of_bins(query, model)) if said is not None]
-
-
-def _order_of_states(query: Query, model: Described) -> str | None:
-    """Say in which order a cumulative query takes states that are no bins: it is that of the model's list."""
-    if not query.is_cumulative or model.bins is not None:
-        return None
-    return f"states in the order of the model, lowest first: {printable(names_of(model.theta.states))}"
+    order = f"states in the order of the model, lowest first: {printable(names_of(model.theta.states))}"
+    ordered = [order] if query.is_cumulative and model.bins is None else []
+    return [*ordered, *filter(None, [_middles_of_bins(query, model)])]
 
 
 def query_of(
@@ -347,11 +339,14 @@ def states_within(states: Sequence[str], text: str) -> list[str]:
         if ends[0][0] is None and end is not None and end not in edges:
             shown = names_of(f"{float(edge):g}" for edge in edges)
             raise QueryError(f"{text!r} ends inside a bin: choose one of the edges {shown}")
-    within = [
-        state
-        for state, (first, last) in zip(states, ends, strict=True)
-        if (low is None or (first is not None and first >= low)) and (high is None or _below(first, last, high))
-    ]
+
+    def lies_within(first: Fraction | None, last: Fraction | None) -> bool:
+        above = low is None or (first is not None and first >= low)
+        # a bin ends before its upper edge, a number is itself
+        below = high is None or (last is not None and (last < high if first == last else last <= high))
+        return above and below
+
+    within = [state for state, ends_of_state in zip(states, ends, strict=True) if lies_within(*ends_of_state)]
     if not within or len(within) == len(states):
         raise QueryError(f"{text!r} holds {'all' if within else 'none'} of the states, so there is nothing to ask")
     return within
@@ -364,11 +359,6 @@ def is_range(text: str) -> bool:
     except (QueryError, ValueError):
         return False
     return True
-
-
-def _below(first: Fraction | None, last: Fraction | None, high: Fraction) -> bool:
-    """Whether all of a state is below a number: a bin ends before its upper edge, a number is itself."""
-    return last is not None and (last < high if first == last else last <= high)
 
 
 def _ends_of(states: Sequence[str]) -> list[tuple[Fraction | None, Fraction | None]]:

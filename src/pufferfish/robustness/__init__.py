@@ -29,8 +29,7 @@ from pufferfish.robustness._laws import (
     between_joints,
     chain_secret,
 )
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of
 from pufferfish.theta.secrets import Secret

@@ -21,8 +21,7 @@ from pufferfish._core.numbers.rounding import log_up, up
 from pufferfish._core.path_divergence import PathRatio, path_ratios
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.one_query.pairs import clique_conditions, place_of
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, JointDistribution
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.secrets import RecordIs, Secret, check_states

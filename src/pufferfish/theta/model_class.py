@@ -23,8 +23,7 @@ from pufferfish.theta.chain_class import (
     check_states,
     origins_of,
 )
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import members_grid, of_one, states_in_words

@@ -14,9 +14,8 @@ from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED, ChainClass, Continuum, members_in_words
-from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -82,7 +81,11 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """Return the record of a class."""
         chains = [ChainRecord(**_plain(chain)) for chain in theta.chains]
         others: Sequence[Any] = () if chains else theta.members or (theta,)  # a continuum describes itself
-        members = [_of_several(model) if theta.kind == MIXED else _plain(model) for model in others]
+        members = [_plain(model) for model in others]
+        if theta.kind == MIXED:  # a continuum says where it came from
+            origins = [model.origin if isinstance(model, Continuum) else None for model in others]
+            named = zip(others, members, origins, strict=True)
+            members = [msgspec.to_builtins(_OfSeveral(model.kind, plain, origin)) for model, plain, origin in named]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members, list(theta.names))
 
     @property
@@ -219,12 +222,6 @@ def _plain(member: Any) -> dict[str, Any]:
     if isinstance(member, JointDistribution):
         values["variables"] = map(str, member.variables)
     return {name: _plain_value(value) for name, value in values.items()}
-
-
-def _of_several(member: Any) -> dict[str, Any]:
-    """Return a member of a class of mixed kinds as plain values."""
-    origin = member.origin if isinstance(member, Continuum) else None
-    return msgspec.to_builtins(_OfSeveral(member.kind, _plain(member), origin))
 
 
 def _one_of_several(plain: dict[str, Any], states: list[str]) -> Any:

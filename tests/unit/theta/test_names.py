@@ -10,8 +10,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import GivenLaws
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
 TAKERS: dict[str, Callable[[Any], Any]] = {

@@ -37,8 +37,7 @@ from pufferfish.mechanisms.one_query.pairs import (
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import GivenLaws, JointDistribution, exact_law, exact_number
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution, exact_law, exact_number
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta

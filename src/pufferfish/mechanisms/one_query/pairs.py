@@ -23,7 +23,7 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.queries import LinearQuery
-from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.joint_distribution import Cliques
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret, check_states
 
 # -- Laws of vectors in exact fractions ------------------------------------------------------------------------------

@@ -63,7 +63,6 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
         The distance, in L1 for vectors; rounded up. Shapes that do not fit, and masses that are no probabilities, are a
         :class:`ModelError`.
 
-
     Examples
     --------
     >>> wasserstein_inf([0, 1, 2, 3], [0.2, 0.225, 0.5, 0.075], [1, 2, 3, 4], [0.075, 0.5, 0.225, 0.2])
