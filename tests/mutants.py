@@ -213,7 +213,7 @@ MUTANTS = [
     ),
     Mutant(
         "GroupDP: one record too few",
-        "mechanisms/group_dp.py",
+        "mechanisms/engine.py",
         "largest, left = losses.largest[heaviest], losses.length.records",
         "largest, left = losses.largest[heaviest], losses.length.records - 1",
         "unit/mechanisms",

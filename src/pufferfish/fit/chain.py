@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_that
+from pufferfish._base.view import counted
 from pufferfish._core.chains.smoothing import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
@@ -156,9 +157,8 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    probability = real_number(confidence)
-    if probability is None or not 0 < probability < 1:
-        raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    expected = "a probability such as 0.95, above 0 and below 1"
+    confidence = real_that(lambda number: 0 < number < 1, confidence, "confidence", expected)
     check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
     if k < 2:
@@ -223,10 +223,8 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
 
 def added_count(name: str, count: float) -> float:
     """Return what is added to counts as a float."""
-    added = real_number(count)
-    if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
-    return added
+    expected = f"a number from 0 to {_MOST_SMOOTHING:g}, such as 1"
+    return real_that(lambda number: 0 <= number <= _MOST_SMOOTHING, count, name, expected)
 
 
 def _checked(sequences: Sequences, smoothing: float) -> float:
@@ -240,7 +238,7 @@ def check_rows(laws: NDArray[np.float64], where: Callable[[list[int]], str], smo
     """Refuse laws with a row of which nothing was counted: ``where`` says which, ``smoothing`` what that would do."""
     empty: list[list[int]] = np.argwhere(laws.sum(axis=-1) == 0).tolist()
     if empty:
-        more = f" (and in {len(empty) - 1} more such rows)" if len(empty) > 1 else ""
+        more = f" (and {counted(len(empty) - 1, 'more such row')})" if len(empty) > 1 else ""
         raise ModelError(f"no transition {where(empty[0])} was observed{more}; use smoothing (such as 1), {smoothing}")
 
 

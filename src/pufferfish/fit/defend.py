@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pufferfish._base.checked import real_number, whole_at_least
+from pufferfish._base.checked import real_that, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import part_of
 from pufferfish._base.view import counted
@@ -134,10 +134,7 @@ def covered(
     drop_slowest: bool = False,
     unseen: int = 0,
 ) -> tuple[Coverage, list[Law]]:
-    """Return how many people a class covers, and its members: of those that were kept, fewer or more as is asked.
-
-    ``share`` and what follows are as for :func:`fit_defend`; ``unseen`` people were never seen to leave some state.
-    """
+    """Return how many people a class covers, and its members, fewer or more as :func:`fit_defend` is asked."""
     needs: dict[int, float] = {}
     for law in kept:
         if law.who is not None:
@@ -306,12 +303,11 @@ def fit_defend(
     >>> [kind.kind for kind in fit.kinds if kind.kept][:2], fit.coverage.people, fit.coverage.share
     (['pooled', 'own'], 2, None)
     """
-    share = None if cover is None else real_number(cover)
-    if cover is not None and (share is None or not 0.5 <= share < 1):
-        raise ParameterError(f"cover is {cover!r}, expected a share of people such as 0.95, at least 0.5 and below 1")
-    factor = 1.0 if slower is None else real_number(slower)
-    if factor is None or not 1 <= factor <= 100:
-        raise ParameterError(f"slower is {slower!r}, expected a factor from 1 to 100 by which stays get longer")
+    share, expected = None, "a share of people such as 0.95, at least 0.5 and below 1"
+    if cover is not None:
+        share = real_that(lambda number: 0.5 <= number < 1, cover, "cover", expected)
+    longer = "a factor from 1 to 100 by which stays get longer"
+    factor = 1.0 if slower is None else real_that(lambda number: 1 <= number <= 100, slower, "slower", longer)
     many = whole_at_least(people, "people", 1, ", the number of people in a release")
     if drop_slowest and share is None:
         raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")

@@ -91,10 +91,7 @@ class LeftOut:
             self._score_runs()
 
     def gain(self, law: str, *simpler: str) -> Gain:
-        """Return how much likelier a law makes left-out days than the likeliest of some simpler ones.
-
-        Laws of kinds of stay end in ``stays``, and are compared with the others on the same runs.
-        """
+        """Return how much likelier a law makes left-out days than the likeliest of some simpler ones."""
         if self.blocks < 2:
             return Gain(0.0, np.inf)
         on_runs = law.endswith("stays")

@@ -172,10 +172,7 @@ def judged(
     lighter: float = 0.0,
     why: str = "",
 ) -> MadeUp:
-    """Return how much of rows of laws the counts of their transitions do not say; both have shape (…, k, k).
-
-    The last axes are the state now and the next one; the rest is as in :class:`MadeUp`.
-    """
+    """Return how much of rows of laws the counts of their transitions do not say; both have shape (…, k, k)."""
     visits = counts.sum(axis=-1)
     total = float(visits.sum())
     share = float((visits * (smoothing / np.maximum(visits + smoothing, 1))).sum()) / total

@@ -92,10 +92,7 @@ def worst_of(laws: Sequence[Law]) -> Law:
 
 
 class Members:
-    """How every kind of member is fitted to days: with ``kinds`` kinds of stay in each state.
-
-    ``weights`` says how many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
-    """
+    """How every kind of member is fitted to days, with ``kinds`` of stay; rows get ``weights`` of the pooled chain."""
 
     def __init__(
         self, sequences: Sequences, *, kinds: int = MOST_KINDS, weights: Mapping[str, float] | None = None

@@ -85,10 +85,7 @@ class Mixture:
 
 
 def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> Mixture:
-    """Return the likeliest mixture of so many kinds, of fewer where a kind would have no stay that ended.
-
-    The search begins at ``start``, the mixture of nearly the same stays, or at several divisions of the stays.
-    """
+    """Return the likeliest mixture of so many kinds, fewer where one has no stay that ended, from a start if given."""
     if not stays.ended.sum():  # how they end is not known: half a stay of one record, which ends
         stays = StaysSeen(np.array([1.0, *stays.lasted]), np.array([0.5, *stays.ended]), np.array([0.0, *stays.cut]))
     best: tuple[float, Mixture] | None = None
@@ -104,10 +101,7 @@ def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> M
 
 
 def climbed(stays: StaysSeen, start: Mixture, prior: Mixture, weight: float) -> tuple[Mixture, Array]:
-    """Return where expectation and maximisation lead from a start, and how many stays of each kind ended.
-
-    So many stays of the prior's kinds, each of them labelled, are added to those that were seen.
-    """
+    """Return where expectation and maximisation lead, so many stays of a prior added, and how many of each ended."""
     shares, keeps, exits = start.shares.copy(), start.keeps.copy(), np.zeros(len(start.shares))
     added = weight * prior.shares
     seen = stays.lasted, stays.ended, stays.cut

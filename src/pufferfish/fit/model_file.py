@@ -269,11 +269,7 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
 
 
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file; only an earlier model file is ever replaced.
-
-    A :class:`RecordError` if the file cannot be written, or would hold another network (names of nodes are text there):
-    nothing is left behind.
-    """
+    """Write a model file, over an earlier one only; a :class:`RecordError` if it cannot be, and nothing is left."""
     check_kind(model, Model, "model")
     check_path(path)
     if is_bif(path):
@@ -308,10 +304,7 @@ def write_bif(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file, every member checked as if it were made by hand; or a network from a BIF file, by its name.
-
-    A :class:`RecordError` if the file cannot be read, is of another version, or describes no valid chain or network.
-    """
+    """Read a model file, or a network from a BIF file, by its name; a :class:`RecordError` if it is none."""
     check_path(path)
     if is_bif(path):
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {Path(path).name}"))

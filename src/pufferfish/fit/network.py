@@ -300,10 +300,7 @@ def _check_certain(certain: Sequence[str], nodes: Sequence[str]) -> None:
 
 
 def chow_liu(data: "PublicRows") -> list[Arrow]:
-    """Return the arrows of the tree whose pairs tell most about each other, from the first name on.
-
-    Equal information is decided by names, so that neither the order of rows nor that of columns matters.
-    """
+    """Return the arrows of the tree whose pairs tell most about each other, from the first name on."""
     names = sorted(data.rows.nodes)
     told = {pair: round(_information(data.together(pair)), 12) for pair in combinations(names, 2)}
     inside, edges = [names[0]], list[Arrow]()

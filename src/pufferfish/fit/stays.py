@@ -102,10 +102,7 @@ def chain_of_stays(
     initial: Literal["stationary", "any"] = "stationary",
     smoothing: float = SMOOTHING,
 ) -> StaysChain:
-    """Return the chain of some transitions: exits as counted, and so many more of each state as those of the pool.
-
-    Without a pool they lead where all exits lead.
-    """
+    """Return the chain of some transitions, exits completed by those of the pool, or by where all exits lead."""
     k = len(states)
     others = ~np.eye(k, dtype=np.bool_)
     exits, pooled = (np.where(others, n, 0.0) for n in (transitions, transitions if pool is None else pool))

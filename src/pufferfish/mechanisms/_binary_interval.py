@@ -49,10 +49,7 @@ def future(b01: float, p0: Any, p1: Any, b10: float) -> float:
 
 
 def told(x: float, p0: float, p1: float, z: float) -> float:
-    """Return the log ratio, given X_i = 1 and 0, of what is in the ratio e^x between X_{i−1} = 1 and 0, rounded up.
-
-    z = P(X_{i−1} = 0).
-    """
+    """Return the log ratio, rounded up, given X_i = 1 and 0, of a ratio e^x given X_{i−1}; z = P(X_{i−1} = 0)."""
     slope = p0 + p1 - 1.0
     slope += math.copysign(4 * UNIT, slope)
     top = slope * z * (1.0 - z)
@@ -245,10 +242,7 @@ _NEAR = 1e-8  # how near to the least divisor a bound comes, as a share
 def divisor(
     chain: Any, runs: Any, epsilon: float, low: float, high: float, before: Any, after: Any, where: Any
 ) -> float:
-    """Return the least divisor of losses that leaks at most epsilon over a box, from above; ∞ if none is found.
-
-    By false position in logarithms (the Illinois rule).
-    """
+    """Return the least divisor that leaks at most epsilon over a box, from above (Illinois rule); ∞ if none is."""
     x, y = math.log(low), math.log(high)
     f, g = math.log(leaked(chain, runs, low, before, after, where) / epsilon), math.inf
     if f <= 0.0:
@@ -321,10 +315,7 @@ def log_change(weight: float, rest: float, x: float) -> float:
 
 
 def left_part(ratios: Any, low: float, high: float) -> tuple[float, float]:
-    """Bound the left part of a quilt for (0,1) and (1,0), z = P(X_{i−a} = 0) between two ends.
-
-    ``ratios`` are bounds on log ρ_0, then on log ρ_1: least, most.
-    """
+    """Bound the left part of a quilt for (0,1) and (1,0), z between two ends, by bounds on log ρ_0 and log ρ_1."""
     e01 = e10 = 0.0
     # largest and least difference of log ρ_0 and log ρ_1
     most, least = ratios[1] - ratios[2], ratios[0] - ratios[3]

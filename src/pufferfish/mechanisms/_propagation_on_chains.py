@@ -58,10 +58,7 @@ AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | Stay
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with the bounds that stand beside propagation, where it has them; an interval class is one member.
-
-    Chains with a clock or more memory have no quilts: the sum of all losses stands beside their propagation.
-    """
+    """A member of Θ, or an interval class, with the bounds that stand beside propagation, where it has them."""
 
     chain: AnyChain
     quilts: ExactQuilts | None
@@ -71,10 +68,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainSearch:
-    """A member of Θ, by its number, with a search; without one where it has too many states, or only forgets.
-
-    The chain has as little memory as it can; of a class of two-state chains it is a corner.
-    """
+    """A member of Θ, by its number, with as little memory as it can; and a search, where it can be followed."""
 
     theta: int
     chain: AnyChain | ForgettingClass
@@ -126,10 +120,7 @@ def _searches_of(members: Sequence[_Member]) -> list[ChainSearch]:
 
 
 class _CornerUnderAnyLaw(ChainPropagation):
-    """A corner of a class of two-state chains under any law (docs/proofs/intervals.md, "The two corners").
-
-    What the corner itself leads to from its first record must not be used: other chains of the class lead elsewhere.
-    """
+    """A corner under any law (intervals.md, "The two corners"): what its own first record leads to is not used."""
 
     def __init__(self, matrix: NDArray[np.float64], initial: Literal["stationary"]) -> None:
         super().__init__(matrix, initial)
@@ -351,10 +342,7 @@ def _member(chain: AnyChain) -> _Member:
 
 
 class ProtectedStretch(Engine):
-    """What losses tell of any so many steps of a chain in a row, read or not; a shorter chain is protected as a whole.
-
-    Where ``near`` says which pairs of states are near, shape (k, k), only courses near at every step are secrets.
-    """
+    """What losses tell of any so many steps of a chain in a row; with ``near`` of courses that are near at each."""
 
     takes_steps = True
 

@@ -135,10 +135,7 @@ class Calibration(Printed, ReadOnly):
         return self.shown(self)
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
-        """Return a table: ``output``, the ``error`` that each exceeds as rarely as alpha says, and ``joint_error``.
-
-        The last one is as for ``joint`` of :meth:`accuracy`; libraries are those of :meth:`Release.to_frame`.
-        """
+        """Return ``output``, the ``error`` as of :meth:`accuracies`, and the ``joint_error``, as a table."""
         columns = {
             "output": list(self.linear.labels),
             "error": self.accuracies(alpha).tolist(),
@@ -201,20 +198,14 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def measured(self) -> BoundQuery:
-        """The query whose release with noise of ``unit_scale`` has the record losses of this noise.
-
-        That is the query itself, or the measurements of a strategy, each times its sharpness.
-        """
+        """The query whose release with ``unit_scale`` has these record losses: its own, or a strategy's."""
         if self.strategy is None or not isinstance(self.linear, LinearQuery):
             return self.linear
         return self.strategy.measured(self.linear)
 
     @property
     def scale(self) -> float:
-        """Laplace scale b of the noise on each output of the query; the standard deviation is √2·b.
-
-        With a strategy the largest of :attr:`scales`.
-        """
+        """Laplace scale b of the noise on each output, the largest of :attr:`scales`; its deviation is √2·b."""
         return max(self.scales)
 
     @property
@@ -227,10 +218,7 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def noise_multiplier(self) -> float | None:
-        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known.
-
-        It is one over the largest record loss, with every strategy too.
-        """
+        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known."""
         lipschitz = self.measured.unit_lipschitz
         return None if lipschitz is None else self.unit_scale / lipschitz
 
@@ -250,10 +238,7 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def node_loss(self) -> dict[str, NDArray[np.float64]]:
-        """Record-level losses of every node of a network, by name, in nats, rounded up; shapes (k_node, k_node).
-
-        A :class:`QueryError` if Θ is no class of networks, or the query is a function of the database.
-        """
+        """Record-level losses of every node of a network, by name, in nats, rounded up; shapes (k_node, k_node)."""
         measured = self.measured
         if not self.theta.networks or not isinstance(measured, LinearQuery | JointQuery):
             raise QueryError("node_loss exists only for networks, and for queries with a known loss of each node")
@@ -342,10 +327,7 @@ class Calibration(Printed, ReadOnly):
         return nearest(laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit)
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
-        """Return for each output the error that it, or with ``joint`` any of them its own, exceeds so rarely.
-
-        Parameters and errors are those of :meth:`accuracy`; shape (m,).
-        """
+        """Return the error that each output, or with ``joint`` any of them, exceeds so rarely; shape (m,)."""
         together = truth(joint, "joint")
         if self.strategy is None:
             return np.full(len(self.linear.labels), self.accuracy(alpha, joint=together))

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_that
 from pufferfish._base.progress import BoundedCache
 from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import bracket, float_up, or_infinite, up
@@ -64,9 +64,8 @@ def accuracy_reached(
 
 def steps_within(accuracy: Any, unit: Fraction) -> int:
     """Return how many whole units an error may have; refuse one not positive, or more than any noise errs."""
-    value = real_number(accuracy)
-    if value is None or not 0 < value < math.inf:
-        raise ParameterError(f"accuracy is {accuracy!r}, expected a positive number, in the units of the query")
+    expected = "a positive number, in the units of the query"
+    value = real_that(lambda number: 0 < number < math.inf, accuracy, "accuracy", expected)
     steps = math.floor(Fraction(repr(value)) / unit)
     if steps > LARGEST_ANSWER:
         raise ParameterError(f"accuracy is {accuracy!r}, and answers are at most {float(LARGEST_ANSWER * unit):.3g}")
@@ -105,10 +104,7 @@ class Engine(ABC):
 
     @abstractmethod
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Compute :meth:`leakage`: nats, rounded up, and what decides; ``enough`` may be ignored.
-
-        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret.
-        """
+        """Compute :meth:`leakage`, rounded up: ``inf`` where no bound holds, 0 and None without a secret."""
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
@@ -168,10 +164,7 @@ def smallest_bound(*bounds: Bound) -> Bound:
 def largest_divisor(
     cases: Iterable[_Case], leakage: Callable[[_Case, float], Bound], least: Callable[[_Case], Bound], epsilon: float
 ) -> Bound:
-    """Return the largest of the least divisors of cases, passing over those for which that at hand is enough.
-
-    ``leakage`` bounds what a case leaks with its losses divided by a number, ``least`` searches its least divisor.
-    """
+    """Return the largest of the least divisors of cases, passing over those that leak no more than epsilon with it."""
     most: Bound = 0.0, None
     for case in cases:
         if most[0] == math.inf:
@@ -182,10 +175,7 @@ def largest_divisor(
 
 
 def least_divisor(leakage: Callable[[float], Bound], epsilon: float, start: float, tolerance: float = 1e-6) -> Bound:
-    """Return the least number found at which a falling leakage is at most epsilon, and what decides there.
-
-    It is within ``tolerance`` of epsilon, on the private side; infinite if none is enough, 0 if nothing is secret.
-    """
+    """Return the least number at which a falling leakage is at most epsilon, within ``tolerance``; ∞ if none is."""
     divisor = bracket(lambda x: leakage(x)[0], epsilon, start, tolerance=tolerance, from_above=False).enough
     if divisor == math.inf:
         return math.inf, None

@@ -134,10 +134,7 @@ class GK16(InfluenceBound):
 
 
 class _RowSums(Proportional):
-    """Row sums of the inverse of I − Γ, times the losses: the least over the readings of each member.
-
-    Of a continuum, whose members are not listed, some members are at least as bad as any.
-    """
+    """Row sums of the inverse of I − Γ, times the losses: the least over the readings of each member."""
 
     def __init__(
         self, members: Sequence[MarkovChain], readings: Sequence[Sequence[Influences]], *, listed: bool

@@ -386,10 +386,7 @@ class InfluenceBound(Mechanism):
         return linear, chain([(scale, witness)], others)
 
     def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
-        """Return scales of noise of the shape of a calibration, in units of the query, proved at several rising ε.
-
-        To draw, not to release: each is at most a thousandth more than the least; None where no noise is known.
-        """
+        """Return scales in units of the query, proved at several rising ε, to draw; None where none is known."""
         losses = self._losses_of(made.query, made.strategy)
         least = losses.largest / _LITTLE_NOISE  # below it a calibration says whether noise is needed at all
         proofs = [(math.log(made.epsilon), math.log(made.unit_scale))]

@@ -171,10 +171,7 @@ class ActiveQuilt(ReadOnly):
 
 
 class NetworkQuilts(Engine):
-    """The search for the best quilts of the nodes of networks, the members of Θ: given sets of places, or searched.
-
-    At most so many quilts are looked at for each node (None: all).
-    """
+    """The search for the best quilts of the nodes of networks, at most so many each (None: all), or those given."""
 
     def __init__(
         self,
@@ -417,10 +414,7 @@ class MarkovQuilt(InfluenceBound):
         return None if theta.networks else f"it needs Bayesian networks, and Θ is a class of {theta.kind}"
 
     def active_quilts(self, calibration: Calibration) -> tuple[ActiveQuilt, ...]:
-        """Return the best quilt of every node that is secret, under the noise of a calibration, in the order of nodes.
-
-        The noise may be that of another mechanism for the same networks.
-        """
+        """Return the best quilt of every secret node, in order, under the noise of a calibration, of any mechanism."""
         if not isinstance(self.bind(calibration.query), LinearQuery):
             raise QueryError("this needs a network and a query that counts or sums over the states of its nodes")
         losses = self._losses_of(calibration.query, calibration.strategy)

@@ -92,10 +92,7 @@ class Mechanism(Prover):
 
     @classmethod
     def supports(cls, theta: Any) -> str | None:
-        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, in one line, or None where it does.
-
-        It stands after the title and "does not apply: "; Θ of other kinds are refused before.
-        """
+        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, in one line; else None."""
         return None
 
     @classmethod
@@ -256,10 +253,7 @@ class Mechanism(Prover):
         noises: Iterator[tuple[float, AnyWitness]],
         strategy: Strategy | None = None,
     ) -> Calibration:
-        """Return a calibration with the first of several noises that is verified.
-
-        A noise is raised by what its verification misses, mostly a rounding, but not as far as the one that follows.
-        """
+        """Return a calibration with the first noise that is verified, each raised by what its verification misses."""
         none = math.inf, None
         (unit_scale, witness), following = next(noises, none), None
         for nudge in range(MOST_NUDGES):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_that
 from pufferfish._core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
@@ -174,7 +174,5 @@ def _at_most(name: str, value: Any, largest: float) -> float:
     """Return a number that describes a class, given or not; one that Θ does not have would promise too much."""
     if value is None:
         return largest
-    number = real_number(value)
-    if number is None or not 0 < number <= largest * (1 + 1e-9):  # as it is printed
-        raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}, that of Θ")
-    return min(number, largest)
+    expected = f"a number above 0 and at most {largest:g}, that of Θ"
+    return min(real_that(lambda number: 0 < number <= largest * (1 + 1e-9), value, name, expected), largest)

@@ -158,10 +158,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodesAlike:
-    """Nodes first..last of a chain, 1-based, whose quilts have the same parts: ``left(a)`` and ``right(b)``.
-
-    ``pairs``, of shape (2, n), are the secret pairs; None where a bound does not tell them apart.
-    """
+    """Nodes first..last of a chain, 1-based, whose quilts have the same parts; ``pairs``, (2, n), are secret ones."""
 
     theta: int
     first: int
@@ -339,10 +336,7 @@ class ExactQuilts(ChainQuilts):
                 yield from _nodes_alike(t, influence, group)
 
     def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Bound | None:
-        """Return what quilts prove of a chain where that is less than ``value``, else None.
-
-        The 1-based record is asked first: where it needs as much, the others need not be searched.
-        """
+        """Return what quilts prove of a chain if less than ``value``, else None; one 1-based record first."""
         needed = self.best_at(chain, node, objective, below=value)
         if needed is not None and needed >= value:
             return None

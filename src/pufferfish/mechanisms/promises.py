@@ -121,10 +121,7 @@ def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Prom
 
 
 def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
-    """Return the units that a noise promises something of, the smallest first, where a step takes so long.
-
-    Where chains are ``cut`` stretches, and the whole series, are left out.
-    """
+    """Return the units that a noise promises something of, smallest first; no stretches of ``cut`` chains."""
     function = isinstance(calibration.measured, FunctionQuery)
     return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function)
 

@@ -35,10 +35,7 @@ class Protection(ABC):
 
     @staticmethod
     def of(protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
-        """Return what a user asks to protect, None where that is one record and any two of its values.
-
-        Arguments and errors are those of :meth:`Mechanism.protecting`; ``step`` is how long a step takes, if known.
-        """
+        """Return what a user asks to protect, None for one record and any values; see :meth:`Mechanism.protecting`."""
         if isinstance(protect, Protection):
             return protect
         if protect is None and within is None:

@@ -16,10 +16,7 @@ from pufferfish._base.frozen import FrozenRecord
 
 
 class Nearest(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The member of a continuum Θ, where known, that needs the most noise of those found; ``gap`` less than the noise.
-
-    The gap is a share.
-    """
+    """The member of a continuum Θ that needs the most noise of those found; ``gap`` is the share it is below."""
 
     gap: float
     transition_matrix: tuple[tuple[float, ...], ...] | None = None

@@ -264,10 +264,7 @@ class StepQuery(Measured):
 
     @cached_property
     def unit_distance(self) -> NDArray[np.float64]:
-        """The L1 change, in units, when one record goes from state x to x'; shape (k, k).
-
-        Of several outputs a bound on it: that of both steps.
-        """
+        """The L1 change, in units, when one record goes from state x to x', or a bound on it; shape (k, k)."""
         if len(self.labels) > 1:
             return read_only(2 * self.unit_step * (1.0 - np.eye(len(self.outputs))))
         counted = (self.outputs >= 0).astype(np.float64)
@@ -292,10 +289,7 @@ class StepQuery(Measured):
 
     @property
     def losses(self) -> tuple[NDArray[np.float64], int]:
-        """What is charged at noise of one unit: to records that go from state x to x', shape (k, k), and to a step.
-
-        One of the two, and for both steps of a record: see :attr:`by_records`.
-        """
+        """What is charged at noise of one unit: to records, shape (k, k), or to a step; see :attr:`by_records`."""
         return (self.unit_distance, 0) if self.by_records else (np.zeros(self.outputs.shape), self.unit_step)
 
     @property
@@ -391,10 +385,7 @@ class JointQuery(Measured):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionQuery(ReadOnly):
-    """A query that is any function of the whole database, with whole-number outputs.
-
-    ``function`` takes a dict from the records' names to their states, and returns the outputs in units.
-    """
+    """A query that is any function of the database, a dict from records to states, with outputs in whole units."""
 
     function: Callable[[Mapping[Any, str]], tuple[int, ...]]
     unit: Fraction
@@ -452,10 +443,7 @@ def share_or_number(relative: bool) -> str:
 
 
 def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the L1 distance of every pair of columns of (m, k) whole numbers, without an array of (m, k, k).
-
-    |a − b| = |a| + |b| where one of them is 0: a histogram of k states costs k² in all, not k³.
-    """
+    """Return the L1 distances of all columns of (m, k) whole numbers, at a cost of k² for a histogram, not k³."""
     sizes = np.abs(weights).sum(axis=0)
     distances = sizes[:, None] + sizes[None, :]
     for row in weights:

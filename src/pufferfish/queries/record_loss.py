@@ -160,10 +160,7 @@ class BlockLoss:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordLoss:
-    """How far a release's density changes when one record alone goes from state x to x', in nats, for every record.
-
-    It has a block for each chain; one for a network, whose rows are alike.
-    """
+    """How far a release's density changes when one record alone changes, in nats: a block for each chain."""
 
     blocks: tuple[BlockLoss, ...]
 
@@ -195,10 +192,7 @@ class RecordLoss:
         return block.values
 
     def divided(self, divisor: float) -> "RecordLoss":
-        """Return the losses of the same release with ``divisor`` times the noise, rounded up.
-
-        Blocks that share their losses share these too.
-        """
+        """Return the losses of the same release with ``divisor`` times the noise, rounded up; blocks stay shared."""
         divided_blocks = {id(block): block.divided(divisor) for block in self._different}
         return RecordLoss(tuple(divided_blocks[id(block)] for block in self.blocks))
 

@@ -35,10 +35,7 @@ from pufferfish.theta.states import intervals_of_states
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedQuery(ReadOnly):
-    """A query with a name, as ``--query`` takes it: ``written`` with what follows its ``word`` in capitals.
-
-    ``of_networks`` says whether it is for tables of columns only, which networks describe.
-    """
+    """A query with a name, as ``--query`` takes it: ``written`` with what follows its ``word`` in capitals."""
 
     word: str
     written: str
@@ -47,10 +44,7 @@ class NamedQuery(ReadOnly):
 
 
 class BinValues(NamedTuple):
-    """What each state counts as, and how far a value between the edges can be from that: half of the widest bin.
-
-    ``clamped`` are the edges that values beyond them count as; None where states are numbers themselves.
-    """
+    """What each state counts as, how far values can be off, and which edges outer values are clamped to."""
 
     values: list[float]
     off: float
@@ -213,11 +207,7 @@ def query_of(
     present: Sequence[Any] | None = None,
     bins: Sequence[float] | None = None,
 ) -> Query:
-    """Return the query of ``--query``; by default a histogram, of networks that of every column.
-
-    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has. ``bins`` are the
-    edges of bins, at whose middles a mean counts.
-    """
+    """Return the query of ``--query``, by default a histogram, of ``named`` nodes, those ``present``, or ``bins``."""
     word = _word(text or "")
     if not theta.networks:
         if word is not None and word.of_networks:

@@ -122,18 +122,12 @@ class BayesianNetwork(Shown, ReadOnly):
 
     @classmethod
     def from_pyagrum(cls, bn: Any) -> Self:
-        """Take over a ``pyagrum.BayesNet``; else a ModelError.
-
-        Rows may be off by what single precision explains, as pyAgrum's own reader of BIF files leaves them.
-        """
+        """Take over a ``pyagrum.BayesNet``, whose rows may be off by single precision; else a ModelError."""
         return cls(pyagrum_cpts(bn))
 
     @classmethod
     def from_pgmpy(cls, model: Any) -> Self:
-        """Take over a pgmpy ``DiscreteBayesianNetwork`` (in versions before 1: ``BayesianNetwork``) with its CPDs.
-
-        A ModelError if it lacks a CPD, CPDs disagree about states, or a row is no distribution.
-        """
+        """Take over a ``DiscreteBayesianNetwork`` of pgmpy (before 1: ``BayesianNetwork``); else a ModelError."""
         return cls(pgmpy_cpts(model))
 
     def __repr__(self) -> str:
@@ -377,11 +371,7 @@ class Quilt(ReadOnly):
         return cut
 
     def checked(self, network: BayesianNetwork, node: Any) -> int:
-        """Return the quilt's nodes as a set of places, after checking that it is a quilt of the node.
-
-        Raises ModelError if the three sets are no partition of the nodes with the node nearby, or the quilt does not
-        d-separate the node from a remote one.
-        """
+        """Return the quilt's nodes as a set of places; ModelError if it is no quilt of the node."""
         named = [network.place(name) for part in (self.nearby, self.quilt, self.remote) for name in part]
         place, cut = network.place(node), self._cut(network, node, self.quilt)
         if place not in named[: len(self.nearby)]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import is_list, one_of, probabilities, real_number, whole_number
+from pufferfish._base.checked import is_list, one_of, probabilities, real_that, whole_number
 from pufferfish._base.frozen import read_only
 from pufferfish._base.view import View, counted
 from pufferfish._core.propagation.forgetting import Forgets
@@ -214,10 +214,7 @@ def _between(states: tuple[str, ...], lower: NDArray[np.float64], upper: NDArray
 
 
 def _probability(name: str, value: Any) -> float:
-    number = real_number(value)
-    if number is None or not 0 <= number <= 1:
-        raise ModelError(f"{name} is {value!r}, expected a probability such as 0.3")
-    return number
+    return real_that(lambda number: 0 <= number <= 1, value, name, "a probability such as 0.3", ModelError)
 
 
 def _matrix(name: str, bounds: ArrayLike) -> NDArray[np.float64]:
@@ -437,10 +434,5 @@ def _steps(value: Any, name: str) -> int:
 
 
 def _overlap(value: Any, name: str) -> float:
-    number = real_number(value)
-    if number is None or math.isnan(number) or not 0 < number <= 1:
-        raise ModelError(
-            f"{name} is {shortened(repr(value))}, expected a share such as 0.43, above 0 and at most 1: with overlap 0 "
-            "nothing is ever forgotten"
-        )
-    return number
+    expected = "a share such as 0.43, above 0 and at most 1: with overlap 0 nothing is ever forgotten"
+    return real_that(lambda number: 0 < number <= 1, value, name, expected, ModelError)

@@ -117,10 +117,7 @@ class HigherOrderChain(Shown, ReadOnly):
 
     @cached_property
     def stationary_distribution(self) -> NDArray[np.float64]:
-        """The stationary law of m records in a row; shape (k,) * m.
-
-        Raises ModelError if there are several.
-        """
+        """The stationary law of m records in a row; shape (k,) * m; ModelError if there are several."""
         members = np.array(self._closed())
         law = np.zeros(len(self.kernel))
         chain = MarkovChain(self.kernel[np.ix_(members, members)]) if members.size > 1 else None

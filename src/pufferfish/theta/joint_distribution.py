@@ -157,10 +157,7 @@ class JointDistribution(Shown, ReadOnly):
         return tuple(FrozenDict(zip(self.variables, row, strict=True)) for row in self.rows)
 
     def rows_where(self, secret: Secret) -> tuple[int, ...]:
-        """Return the indices of the rows in which a secret holds.
-
-        Raises ParameterError if the secret names a record or a state that is not there.
-        """
+        """Return the indices of the rows in which a secret holds; ParameterError if it names what is not there."""
         check_states(secret, self.states)
         for condition in secret.conditions:
             if isinstance(condition, RecordIs) and condition.record not in self.variables:
@@ -259,10 +256,7 @@ class GivenLaws(Shown, ReadOnly):
         return (self.records,)
 
     def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
-        """Return the law of a query's value given each secret.
-
-        Raises ModelError if the function returns anything but a dict of dicts.
-        """
+        """Return the law of a query's value given each secret; ModelError if that is no dict of dicts."""
         if self.query is not None and query != self.query:
             raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
         by_secret: Any = self.laws(query) if callable(self.laws) else self.laws
@@ -272,10 +266,7 @@ class GivenLaws(Shown, ReadOnly):
         return dict(by_secret)
 
     def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
-        """Return the pairs of secrets that shall not be told apart.
-
-        Raises ModelError if a pair names a secret without a law.
-        """
+        """Return the pairs of secrets that shall not be told apart; ModelError if one has no law."""
         known = list(secrets)
         for pair in self.pairs or ():
             for secret in pair:
@@ -354,10 +345,7 @@ class Cliques(Shown, ReadOnly):
     def of_sizes(
         cls, sizes: Iterable[int], law: Callable[[int], Sequence[Any]], *, states: Sequence[Any] = ("0", "1")
     ) -> "Cliques":
-        """Return cliques of given sizes, ``law(n)`` giving n + 1 weights of N = 0 … n, which need not sum to 1.
-
-        ``states`` names not having it, and having it.
-        """
+        """Return cliques of given sizes, ``law(n)`` giving n + 1 weights of N = 0 … n, of any sum."""
         if not callable(law):
             raise ModelError(f"law is {law!r}, expected a function from a size n to n + 1 weights")
         laws: dict[int, tuple[Fraction, ...]] = {}
@@ -378,10 +366,7 @@ class Cliques(Shown, ReadOnly):
         return tuple(len(law) - 1 for law in self.laws)
 
     def given_member(self, clique: int, has_it: int) -> tuple[Fraction, ...]:
-        """Law of a clique's N given that one of its members has it (1) or not (0); all 0 if that is impossible.
-
-        P(N = j | X_i = 1) ∝ j P(N = j) and P(N = j | X_i = 0) ∝ (n − j) P(N = j).
-        """
+        """Law of N given that one member has it (1) or not (0), ∝ j P(N = j) or (n − j) P(N = j), or all 0."""
         return self.given_members(clique, has_it, 1 - has_it)
 
     def given_members(self, clique: int, having: int, lacking: int) -> tuple[Fraction, ...]:

@@ -86,10 +86,7 @@ class ChainLength(ReadOnly):
         return ChainLength(self.steps, self.records) if self.places else self
 
     def covers(self, other: "ChainLength") -> bool:
-        """Whether noise that is enough for this chain is enough for another one, of no more steps and records.
-
-        Where this one says where its records are, only for the same one.
-        """
+        """Whether noise for this chain is enough for another, of no more steps and records, or with its places."""
         return self == other if self.places else other.steps <= self.steps and other.records <= self.records
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import probabilities, real_number, with_sums_of_one
+from pufferfish._base.checked import probabilities, real_that, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._base.words import number
@@ -32,7 +32,7 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._draw.chart import Bars, Heat
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish.errors import ModelError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.bif import TOLERANCE
 from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
@@ -287,10 +287,8 @@ SLOWEST = 1e6  # how many times as long stays are made at most
 
 def checked_times(times: Any) -> float:
     """Return how many times as long stays shall last."""
-    factor = real_number(times)
-    if factor is None or not 1 <= factor <= SLOWEST:
-        raise ParameterError(f"times is {times!r}, expected a factor from 1 to {SLOWEST:g} by which stays get longer")
-    return factor
+    expected = f"a factor from 1 to {SLOWEST:g} by which stays get longer"
+    return real_that(lambda factor: 1 <= factor <= SLOWEST, times, "times", expected)
 
 
 def with_longer_stays(rows: Array, times: Any) -> Array:
@@ -340,10 +338,7 @@ def distribution(given: Any, k: int, name: str, hint: str) -> Array:
 
 
 def checked_laws(laws: Array, called: Callable[[list[int]], str], hint: str) -> Array:
-    """Return laws along the last axis, divided by their sums; ``called`` names a wrong one, or a number in it.
-
-    ``hint`` ends the message about another sum than 1.
-    """
+    """Return laws along the last axis, divided by their sums; ``called`` names a wrong one, ``hint`` ends it."""
     for place in np.argwhere(~((laws >= 0) & (laws < np.inf))).tolist():
         raise ModelError(f"{called(place)} is {laws[tuple(place)]}, expected a probability between 0 and 1")
     with np.errstate(over="ignore"):

@@ -160,10 +160,7 @@ Theta = ChainClass | Continuum | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:
-    """Θ from a model, an iterable of models, a class, or a :class:`~pufferfish.Model`, which holds one.
-
-    Models of chains, and classes of them, may be of several kinds: their members are members of the whole.
-    """
+    """Θ from a model, an iterable of models or classes of chains, a class, or a :class:`~pufferfish.Model`."""
     if isinstance(theta, Theta):
         return theta
     if isinstance(theta, (MarkovChain, *CHAIN_MODELS)):

@@ -59,10 +59,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 
 class Clock(NamedTuple):
-    """A public clock: its phases last so many microseconds each, and 1970 began in the phase ``at_1970``.
-
-    That was a Thursday, at midnight. ``word`` is what one phase is.
-    """
+    """A public clock: its phases, what one is in a ``word``, and in which 1970 began: on a Thursday, at midnight."""
 
     name: str
     phases: int

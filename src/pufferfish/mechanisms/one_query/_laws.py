@@ -91,10 +91,7 @@ def chain_pairs(
 
 
 def chain_work(theta: Theta, lengths: Sequence[ChainLength], query: BoundQuery) -> float:
-    """Return about how many multiplications the laws of a query take, under all chains; 0 where they are refused.
-
-    Other models are small, and no work.
-    """
+    """Return about how many multiplications the laws of a query take, under all chains; 0 where they are refused."""
     if not isinstance(query, LinearQuery | StepQuery):
         return 0.0
     total = 0.0
@@ -459,10 +456,7 @@ def joint_pairs(
 def pairs_of_laws(
     theta: Theta, lengths: Sequence[ChainLength], query: Query, bound: BoundQuery, secrets: Sequence[SecretPair] | None
 ) -> Iterator[LawPair]:
-    """Yield the pairs of laws of a query given secrets that shall not be told apart, under every θ.
-
-    Secrets of probability 0 under a θ are left out (Definition 2.1). NotApplicableError if a model cannot tell the law.
-    """
+    """Yield the pairs of laws of a query given secrets that are possible (Definition 2.1), under every θ."""
     if isinstance(theta, ChainClass):
         query_on_steps = bound if isinstance(bound, StepQuery) else _linear(bound, "Markov chains")
         yield from chain_pairs(theta, lengths, query_on_steps, secrets)

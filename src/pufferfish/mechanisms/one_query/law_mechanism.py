@@ -29,10 +29,7 @@ _SECONDS = 1e-8  # how long a multiplication takes, where the laws are computed 
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """The pair of secrets that decides: what noise it needs, in units of the query, or what noise leaks of it.
-
-    ``about`` is None where no two secrets are both possible; ``distance``, in units, where that decides.
-    """
+    """The pair of secrets that decides, if any, and the noise it needs, in units, or what noise leaks of it."""
 
     value: float = 0.0
     about: About | None = None
@@ -161,10 +158,7 @@ class LawMechanism(Mechanism):
         return self._proven(query, bound, epsilon, iter([(noise.value, witness)]))
 
     def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
-        """Return the scale of the noise, in units of the query, at several ε, to draw, not to release; None for none.
-
-        Up to the rounding that a proof may add these are the scales of :meth:`calibrate`.
-        """
+        """Return the scale of the noise, in units of the query, at several ε, to draw; None for none."""
         with self._lock:
             noises = self._least(query, epsilons)
         return [least.value if 0 < least.value < math.inf else None for least in noises]

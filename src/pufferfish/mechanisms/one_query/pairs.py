@@ -154,10 +154,7 @@ def both(mask: NDArray[np.bool_] | None, other: Sequence[bool]) -> NDArray[np.bo
 
 
 def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
-    """Return the group and the place in it that a record's name means; ParameterError if there is none.
-
-    A record is its place, or (group, place) where there are several groups; ``words`` are what these two are called.
-    """
+    """Return the group and the place in it that a record's name means, which ``words`` call so, or refuse it."""
     pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
     well_formed = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
     if well_formed and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
@@ -171,10 +168,7 @@ def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str
 def clique_conditions(
     secret: Secret, cliques: Cliques
 ) -> tuple[list[tuple[int, int]] | None, Callable[[int], bool] | None]:
-    """Return how many members of each clique a secret says to have it and to lack it, and which totals it allows.
-
-    None for the first where it contradicts itself, for the second where it allows all.
-    """
+    """Return how many of each clique a secret says to have it and lack it, and which totals it allows (None: all)."""
     check_states(secret, cliques.states)
     possible: dict[tuple[int, int], set[str]] = {}
     for condition in records_of(secret, cliques.kind):
@@ -198,10 +192,7 @@ _LARGEST = 2**62
 
 
 class Coding:
-    """Codes of what each record adds to a query and to the counts of secrets.
-
-    Each set of states that secrets count is counted once, and not at all where the query itself tells its number.
-    """
+    """Codes of what each record adds to a query and to the counts of secrets, each set of states counted once."""
 
     def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
         self._query, self._records = query, records

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferfish._base.checked import is_list, listed, real_number
+from pufferfish._base.checked import is_list, listed, real_that
 from pufferfish._base.progress import BoundedCache
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.law import Law, VectorLaw, laplace_loss
@@ -30,7 +30,7 @@ from pufferfish._core.laws.of_chains import LawFamily, mixture_loss, mixture_shi
 from pufferfish._core.laws.transport import Shift, atoms, distance, shift, tie
 from pufferfish._core.laws.vector_transport import unmatched
 from pufferfish._core.numbers.rounding import bracket, down, float_up, least_whole, or_infinite, up
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.mechanisms.one_query.pairs import About, LawPair
 from pufferfish.mechanisms.witness import CouplingWitness, LawWitness, Witness
@@ -243,11 +243,8 @@ class ApproximateWasserstein(Wasserstein):
 
     def __init__(self, theta: Any, length: Any = None, *, delta: float, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        number = real_number(delta)
-        probability = math.nan if number is None else number
-        if not 0 < probability < 1:
-            raise ParameterError(f"delta is {delta!r}, expected a probability strictly between 0 and 1, such as 1e-6")
-        self._keep(delta=probability)
+        expected = "a probability strictly between 0 and 1, such as 1e-6"
+        self._keep(delta=real_that(lambda number: 0 < number < 1, delta, "delta", expected))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -329,13 +326,8 @@ class ExactLaplace(LawMechanism):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (LawWitness,)
 
     def loss(self, query: Query, scale: float) -> float:
-        """Return what Laplace noise of a scale, on each output in the query's own measure, leaks: in nats, rounded up.
-
-        What rounding adds: docs/one_query.md. Errors are those of :meth:`calibrate`.
-        """
-        noise = real_number(scale)
-        if noise is None or not noise > 0:
-            raise ParameterError(f"scale is {scale!r}, expected a positive number")
+        """Return what Laplace noise of a scale on each output leaks, in nats, rounded up (docs/one_query.md)."""
+        noise = real_that(lambda number: number > 0, scale, "scale", "a positive number")
         unit = float(self.bind(query).unit)
         if noise == math.inf:
             return 0.0
