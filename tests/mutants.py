@@ -452,7 +452,7 @@ MUTANTS = [
     ),
     Mutant(
         "theta: a tensor that ignores the oldest record forgets that any first records are any together",
-        "theta/higher_order_chain.py",
+        "theta/tuple_chains.py",
         'if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):',
         "if isinstance(start, str) and np.all(self.tensor == oldest):",
         "oracle/test_oracle_odd_classes.py oracle/test_oracle_higher_order.py",

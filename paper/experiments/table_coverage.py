@@ -29,7 +29,7 @@ from pufferfish.data.daily import Daily, Runs, Steps
 from pufferfish.fit.defend import covered
 from pufferfish.fit.members import Law, Members, leakage_of, noise_of, walked, worst_of
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import StaysChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

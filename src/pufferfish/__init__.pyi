@@ -169,7 +169,6 @@ from .theta.continua import (
     ForgettingClass as ForgettingClass,
     IntervalChain as IntervalChain,
 )
-from .theta.higher_order_chain import HigherOrderChain as HigherOrderChain
 from .theta.joint_distribution import (
     Cliques as Cliques,
     GivenLaws as GivenLaws,
@@ -184,7 +183,7 @@ from .theta.secrets import (
     Fact as Fact,
     RecordIs as RecordIs,
 )
-from .theta.stays_chain import StaysChain as StaysChain
+from .theta.tuple_chains import HigherOrderChain as HigherOrderChain, StaysChain as StaysChain
 
 __all__: list[str]
 __version__: str

@@ -48,7 +48,7 @@ from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import StaysChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

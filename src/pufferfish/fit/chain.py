@@ -17,15 +17,13 @@ from pufferfish._core.chains.smoothing import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.continua import IntervalChain
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import clock_named, steps_of_phase
+from pufferfish.theta.tuple_chains import HigherOrderChain
 
 SMOOTHING = 1.0  # transitions that every row is completed by, unless told otherwise
-
 _BISECTIONS = 200
-
 _MOST_SMOOTHING = 1e15  # up to this a count of 1 is not lost beside what is added
 
 

@@ -25,10 +25,9 @@ from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -37,7 +36,6 @@ MOST_KINDS = 3  # kinds of stay in a state that are tried: a fourth was not seen
 MOST_FOLLOWED = 80  # kinds of stay of all states together that are tried: a bound follows no more
 POOLED_STAYS = 10.0  # stays of all subjects together that every state of a subject is given
 LEAST_GAIN = 10.0  # nats that a richer law must gain at least, and twice its standard error
-
 _FOLDS = 5
 
 _WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -25,10 +25,9 @@ from pufferfish.fit.subjects import own_matrices, own_matrix
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 Array = NDArray[np.float64]
 

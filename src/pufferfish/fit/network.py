@@ -39,7 +39,6 @@ SMOOTHING = 1.0  # rows with the node's own shares that are added to every row o
 CHOW_LIU = "chow-liu"
 
 _FEW = 10  # below so many rows of data a row of a table is said to be counted from few
-
 _MOST_ENTRIES, _MOST_PARENTS = 1_000_000, 31
 
 Arrow = tuple[str, str]

@@ -13,7 +13,7 @@ from pufferfish.errors import ParameterError
 from pufferfish.fit.chain import SMOOTHING, added_count, check_rows
 from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut, daily_of
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import StaysChain
 
 
 def fit_stays(

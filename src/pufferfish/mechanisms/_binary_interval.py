@@ -19,7 +19,6 @@ import numpy as np
 from pufferfish._core.numbers.rounding import UNIT
 
 _ULPS = 32 * UNIT
-
 _ENDLESS = 700.0  # no double holds the exponential of more; more nats than this are taken as infinitely many
 
 
@@ -235,7 +234,6 @@ def leaked(chain: Any, runs: Any, divisor: float, before: Any, after: Any, where
 
 
 _MOST_TURNS = 80
-
 _NEAR = 1e-8  # how near to the least divisor a bound comes, as a share
 
 

@@ -33,12 +33,11 @@ from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness, StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.continua import BinaryChainInterval, ForgettingClass, IntervalChain
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.lengths import FOR_EVER, ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""

@@ -79,7 +79,6 @@ _SUM, _LARGEST = 1.0, 16.0
 
 _MOST_MODELS = 4  # members of Θ whose mean shifts are looked at; all of them are in the proof
 _WORTH_IT = 0.999  # noise of several scales is taken if its error is below this share of that of one scale
-
 _NARROW = 1e-6
 
 

@@ -39,9 +39,7 @@ MOST_NODES = 120  # larger networks are drawn around one node only
 _COUNTED: tuple[Role, ...] = ("quilt", "nearby", "remote", "plain")
 
 _AROUND = 40  # how many nodes of a larger network are drawn around a node without a quilt
-
 _LONGEST = 40
-
 _MOST_TOLD = 3  # clusters around the worst node whose leakage is told one by one
 
 

@@ -19,11 +19,10 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 STATED = "stated by the user"
 

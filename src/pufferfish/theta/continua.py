@@ -265,7 +265,6 @@ _TOLERANCE = 1e-9  # how far the bounds of a row may miss 1, for matrices that w
 
 
 _MOST_STEPS = 2**62
-
 _MOST_JUMPS = 2000  # times that one stated overlap is repeated along the line of what follows
 _RARE = 0.02  # probability of the other states in some members, which come nearest to what the class allows
 

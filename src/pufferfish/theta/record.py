@@ -14,13 +14,12 @@ from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED, ChainClass, Continuum, members_in_words
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 Word = Literal["go on", "in doubt", "do not go on"]
 """What a check says of a model."""
