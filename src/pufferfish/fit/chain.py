@@ -5,7 +5,7 @@ not a guarantee (the noise itself then depends on the secrets).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -158,12 +158,8 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     expected = "a probability such as 0.95, above 0 and below 1"
     confidence = real_that(lambda number: 0 < number < 1, confidence, "confidence", expected)
     check_transitions(sequences)
+    check_several(sequences.states)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
-    if k < 2:
-        raise ModelError(
-            f"there is one state, {sequences.states[0]!r}: a record that never changes has nothing to hide; read the "
-            "sequences with all states that can occur"
-        )
     share = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
     lower, upper = np.zeros((k, k)), np.ones((k, k))
     for x, y in np.ndindex(k, 1 if k == 2 else k):
@@ -257,10 +253,24 @@ def fitted(model: Any, *laws: Any, whose: str = "", **more: Any) -> Any:
         raise ModelError(f"{whose}{said}; or use smoothing (such as 1), which lets every transition happen") from error
 
 
-def check_transitions(sequences: Any) -> None:
-    """Refuse what is no Sequences, or holds no transition."""
+def check_sequences(sequences: Any) -> None:
+    """Refuse what is no Sequences."""
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
+
+
+def check_several(states: Sequence[str]) -> None:
+    """Refuse one state alone."""
+    if len(states) < 2:
+        raise ModelError(
+            f"there is one state, {states[0]!r}: a record that never changes has nothing to hide; name all states that "
+            "can occur"
+        )
+
+
+def check_transitions(sequences: Any) -> None:
+    """Refuse what is no Sequences, or holds no transition."""
+    check_sequences(sequences)
     if not sequences.transitions.any():
         raise ModelError(
             "no two consecutive records of a subject were observed, so there is no transition to count; "

@@ -18,7 +18,7 @@ from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.chain import added_count
+from pufferfish.fit.chain import added_count, check_several
 from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import as_theta
@@ -197,8 +197,7 @@ def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> Over
         raise ModelError(
             f"state {names[0]!r} has no record {n} steps before or after it: merge states, or leave it out of states"
         )
-    if pool.shape[0] < 2:
-        raise ModelError(f"there is one state, {states[0]!r}: a record that never changes has nothing to hide")
+    check_several(states)
     worst: tuple[float, str, Literal["later", "earlier"]] = math.inf, "", "later"
     for who, counts in zip(pairs.subjects, pairs.counts, strict=True):
         later, earlier = (_smoothed(a / n, b, added) for a, b in ((counts, pool), (counts.T, pool.T)))

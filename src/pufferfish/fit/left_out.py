@@ -23,7 +23,8 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import report_progress
 from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish.errors import ParameterError
+from pufferfish.fit.chain import check_sequences, check_several
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -331,14 +332,10 @@ def most_kinds(k: int) -> int:
 
 def daily_of(sequences: Sequences) -> Daily:
     """Return what was counted by subject and day."""
-    if not isinstance(sequences, Sequences):
-        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
+    check_sequences(sequences)
     if sequences.daily is None:
         raise ParameterError("the sequences were read without daily: read_sequences(…, daily=True)")
-    if len(sequences.states) < 2:
-        raise ModelError(
-            f"there is one state, {sequences.states[0]!r}: a record that never changes has nothing to hide"
-        )
+    check_several(sequences.states)
     return sequences.daily
 
 

@@ -1,12 +1,9 @@
-r"""Stays in one state as a mixture of geometric ones, from how long they were seen to last.
+"""Stays in one state as a mixture of geometric ones, from how long they were seen to last.
 
-.. math::
-    P(\text{a stay has } n \text{ records}) = \sum_i a_i s_i^{n-1} (1 - s_i), \qquad
-    P(\text{it has at least } n) = \sum_i a_i s_i^{n-1},
-
-with shares a_i and probabilities s_i to go on. Stays that a gap cuts off lasted at least as long as was seen; those
-whose beginning was not seen are left out. Expectation and maximisation start from several divisions of the stays by
-length, for there are several optima, and the likeliest is taken.
+A stay has n records with probability Σ_i a_i s_i^{n−1} (1 − s_i), and at least n with Σ_i a_i s_i^{n−1}, by shares a_i
+and probabilities s_i to go on. Stays that a gap cuts off lasted at least as long as was seen; those whose beginning was
+not seen are left out. Expectation and maximisation start from several divisions of the stays by length, for there are
+several optima, and the likeliest is taken.
 """
 
 import math

@@ -1,12 +1,9 @@
-r"""A Bayesian network from public data: which column depends on which is told, how much is counted.
+"""A Bayesian network from public data: which column depends on which is told, how much is counted.
 
 With n rows of data that have a combination of the parents' states, of which c have the node's state, its probability
-there is (c + w m) / (n + w): m is the share of the state in all rows, w the smoothing. A combination that no row of
-data has is the node's shares; that is said.
-
-A network of which nobody knows the arrows can be a tree: that of C. K. Chow and C. N. Liu ("Approximating discrete
-probability distributions with dependence trees", IEEE Transactions on Information Theory 14, 1968). No tree has a
-larger likelihood.
+there is (c + w m) / (n + w): m is the share of the state in all rows, w the smoothing. A combination that no row has is
+the node's shares; that is said. A network of which nobody knows the arrows can be the tree of C. K. Chow and C. N. Liu
+(IEEE Transactions on Information Theory 14, 1968), of which none has a larger likelihood.
 """
 
 import os
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import is_list
+from pufferfish._base.checked import is_list, texts
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import read_file
 from pufferfish._base.view import counted
@@ -263,9 +260,7 @@ def _pair(i: int, pair: Any) -> Arrow:
 
 
 def _names(given: Any, argument: str) -> list[str]:
-    names: list[Any] = list(given) if is_list(given) else []
-    if not is_list(given) or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError(f"{argument} is {shortened(repr(given))}, expected a list of names of columns")
+    names = list(texts(given, argument))
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(f"{argument} names {name!r} twice")

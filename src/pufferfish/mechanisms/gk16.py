@@ -1,11 +1,8 @@
-r"""GK16: the influence matrix of Ghosh and Kleinberg, the baseline of the paper's experiments (Section 5).
+"""GK16: the influence matrix of Ghosh and Kleinberg, the baseline of the paper's experiments (Section 5).
 
-Γ_ij is half the largest log ratio that a change of record j makes in the law of record i given all others. If the
-spectral norm of Γ is below 1, record-level losses d_j leak at most
-
-.. math:: 2 \max_i \sum_j \big[(I - \Gamma)^{-1}\big]_{ij} d_j .
-
-docs/proofs/gk16.md has the proof for profiles, and what is made of zeros and of ends.
+Γ_ij is half the largest log ratio that a change of record j makes in the law of record i given all others. If its
+spectral norm is below 1, losses d_j leak at most 2 max_i Σ_j [(I − Γ)⁻¹]_ij d_j: docs/proofs/gk16.md has the proof for
+profiles, and what is made of zeros and of ends.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,11 +2,8 @@
 
 A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t goes from
 state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. An **influence bound** says how much more it tells where records
-are correlated:
-
-    leakage(d) ≥ sup over θ in Θ, outputs w, secret pairs (s, s') of log P(M(X)=w | s, θ) / P(M(X)=w | s', θ)
-
-A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. Scales, vector
+are correlated: leakage(d) is at least log P(M(X)=w | s, θ) / P(M(X)=w | s', θ) for all θ, outputs w and secret pairs. A
+mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. Scales, vector
 queries and composition (losses add before leakage is asked) follow from it alone. Both directions round towards
 privacy. With ``noise="best"`` a search (:mod:`pufferfish._core`) proposes which counts to measure, with noise of which
 scales; it sees no rows, and what counts is the proof of what it proposed (docs/proofs/noise_shapes.md).

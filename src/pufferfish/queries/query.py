@@ -1,14 +1,9 @@
-r"""What is asked of the data: statistics that are linear in the states of the records.
+"""What is asked of the data: statistics that are linear in the states of the records, ``unit · W @ counts``.
 
-Every query here is ``unit · W @ counts``, with W an integer matrix (outputs × states) and a public unit. From W
-alone follows how far one record can move the answer in L1 when it goes from state x to x',
-
-.. math:: d(x, x') = \mathrm{unit} \cdot \sum_m |W_{m,x} - W_{m,x'}|,
-
-whose largest entry is the query's Lipschitz constant L. Because W @ counts is an integer vector, noise is integer
-noise, and no floating-point rounding stands between the proof and the release. Relative queries divide by n, the number
-of observed records, which is public. Records may count with whole-number factors of their own, 0 for those that are not
-read, and in a network in some outputs only.
+From the integer matrix W alone follows how far one record moves the answer in L1 when it goes from state x to x', which
+is d(x, x') = unit · Σ_m |W_{m,x} − W_{m,x'}|; its largest entry is the Lipschitz constant L. W @ counts is an integer
+vector, so noise is integer noise, and no rounding stands between the proof and the release. Relative queries divide by
+the public number of observed records. Records may count with whole-number factors of their own.
 """
 
 from abc import ABC, abstractmethod

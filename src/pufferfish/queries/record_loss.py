@@ -35,8 +35,6 @@ class Profile(ReadOnly):
 
     Examples
     --------
-    A query that reads the second of three days, minute by minute:
-
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.99, 0.01], [0.02, 0.98]])
     >>> day = pf.Profile([(1440, 0.0), (1440, 0.01), (1440, 0.0)])

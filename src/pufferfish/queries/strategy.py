@@ -1,16 +1,12 @@
-r"""What noise is added to: linear functions of the counts (a **strategy**), and how the answers follow from them.
+"""What noise is added to: linear functions of the counts (a **strategy**), and how the answers follow from them.
 
 Instead of its m outputs a query's release may measure other counts, each with noise of its own scale: row j of a
 whole-number matrix A says which states measurement j counts, and its **sharpness** s_j, a whole number, how much less
 noise it gets: discrete Laplace noise of scale b/s_j. When one record goes from state x to x', the density of all
-measurements changes by at most e^{d(x, x')},
-
-.. math:: d(x, x') = \frac{1}{b} \sum_j s_j |A_{j,x} - A_{j,x'}|,
-
-that of the **measured** query with the weights s_j·A_j and one scale: bounds and ledgers need to know nothing of
-strategies. The outputs W·counts follow from the measurements y and the public number of records T: E·y + o·T, with
-whole numbers E and o such that E·A + o·1ᵀ = W. A strategy has as many measurements as there are states, or one fewer,
-and E is then unique.
+measurements changes by at most e^d with d(x, x') = Σ_j s_j |A_{j,x} − A_{j,x'}| / b, that of the **measured** query of
+the weights s_j·A_j and one scale: bounds and ledgers need to know nothing of strategies. The outputs W·counts follow
+from the measurements y and the public number of records T: E·y + o·T, with whole numbers E and o such that E·A + o·1ᵀ =
+W. A strategy has as many measurements as there are states, or one fewer, and E is then unique.
 """
 
 from collections.abc import Sequence

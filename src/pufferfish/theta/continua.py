@@ -299,12 +299,6 @@ class ForgettingClass(Continuum):
     >>> calibration = pf.LeakagePropagation(theta, length=10_000).calibrate(pf.Histogram(), epsilon=1.0)
     >>> round(calibration.noise_multiplier, 1)
     42.3
-
-    Two statements together are a smaller class:
-
-    >>> theta = ForgettingClass(steps=[8, 60], overlap=[0.43, 0.95], states=["sit", "stand", "walk"])
-    >>> theta.pairs
-    ((8, 0.43), (60, 0.95))
     """
 
     steps: tuple[int, ...]

@@ -35,11 +35,6 @@ class ChainLength(ReadOnly):
 
     Examples
     --------
-    >>> ChainLength(steps=1440, records=960)
-    ChainLength(steps=1440, records=960)
-
-    Two hours of two days, minute by minute:
-
     >>> ChainLength(1500, 120, places=(60, 1380, 60)).covers(ChainLength(1500, 120))
     False
     """

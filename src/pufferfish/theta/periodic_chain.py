@@ -49,8 +49,6 @@ class PeriodicChain(Shown, ReadOnly):
 
     Examples
     --------
-    People who walk more by day:
-
     >>> night, day = [[0.99, 0.01], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]
     >>> hours = [night] * 7 + [day] * 16 + [night]
     >>> chain = PeriodicChain(hours, clock="hour", step="10min", states=["rest", "walk"])

@@ -66,8 +66,6 @@ class StaysChain(Shown, ReadOnly):
 
     Examples
     --------
-    Most rests are short, some are long:
-
     >>> chain = StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]], states=["rest", "walk"])
     >>> chain.kinds, chain.mean_stays.round(2).tolist(), chain.mean_matrix.round(3).tolist()
     ((2, 1), [11.6, 3.33], [[0.914, 0.086], [0.3, 0.7]])
@@ -271,8 +269,6 @@ class HigherOrderChain(Shown, ReadOnly):
 
     Examples
     --------
-    Who has been walking for two minutes goes on walking:
-
     >>> tensor = [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
     >>> chain = HigherOrderChain(tensor, states=["rest", "walk"])
     >>> chain.order, chain.k, chain.stationary_distribution.round(3).tolist()
