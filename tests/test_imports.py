@@ -4,8 +4,10 @@ Imports inside of functions count too: they hide a circle, and do not break it.
 """
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -79,6 +81,23 @@ def room_of(path: Path, inside: Path = SOURCE) -> str:
 
 def number_of(room: str, of: list[set[str]]) -> int:
     return next(i for i, rooms in enumerate(of) if room in rooms)
+
+
+def test_what_is_imported_is_installed_with_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    declared = {
+        re.split(r"[\[<>=~]", text)[0].replace("-", "_") for text in sum(extras.values(), project["dependencies"])
+    }
+    known = declared | sys.stdlib_module_names | {"pufferfish"}
+    for path in FILES:
+        beside = {each.stem for each in path.parent.glob("*.py")} if path.parent.name == "checker" else set[str]()
+        for node in ast.walk(tree_of(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+                names += [name.value for name in node.args[:1] if isinstance(name, ast.Constant)]
+            assert {str(name).split(".")[0] for name in names} <= known | beside, path
 
 
 @pytest.mark.parametrize(("inside", "order"), [(SOURCE, FLOORS), (SOURCE / "_core", SHELVES)], ids=["rooms", "_core"])

@@ -42,12 +42,17 @@ def nearest(pulls: list[list[tuple[float, float]]], offsets: list[float]) -> lis
 
     Less the offsets it is isotonic regression: neighbours that would overlap are pooled and move as one.
     """
-    from scipy.optimize import isotonic_regression  # here: it takes long to load
-
-    strengths = [sum(strength for _, strength in pull) for pull in pulls]
-    means = [sum(place * strength for place, strength in pull) for pull in pulls]
-    wanted = np.array(means) / strengths - offsets
-    return (isotonic_regression(wanted, weights=strengths).x + offsets).tolist() if pulls else []
+    pools: list[tuple[float, float, int]] = []
+    for pull, offset in zip(pulls, offsets, strict=True):
+        total, count = sum(strength for _, strength in pull), 1
+        mean = sum(place * strength for place, strength in pull) / total - offset
+        while pools and pools[-1][0] > mean:
+            left_mean, heavier, more = pools.pop()
+            mean = (mean * total + left_mean * heavier) / (total + heavier)
+            total, count = total + heavier, count + more
+        pools.append((mean, total, count))
+    means = [mean for mean, _, count in pools for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
 
 
 GAP, LANE, RISE = 0.2, 0.15, 0.42

@@ -8,12 +8,13 @@ a sum of comparisons, exact and the same on every engine.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Real
 from typing import Any
 
+from pufferfish._base.checked import is_list
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import MOST_STATES
 
@@ -27,7 +28,7 @@ def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
     >>> parse_bins("0,200,...,1000")
     (0.0, 200.0, 400.0, 600.0, 800.0, 1000.0)
     """
-    if not isinstance(bins, str | Iterable):
+    if not isinstance(bins, str) and not is_list(bins):
         raise ParameterError(f"bins is {bins!r}: {_REMEDY}")
     edges = _from_text(bins) if isinstance(bins, str) else tuple(_as_float(value, i) for i, value in enumerate(bins))
     for i, edge in enumerate(edges):

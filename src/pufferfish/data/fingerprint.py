@@ -91,7 +91,7 @@ def check_fingerprint(fingerprint: Any) -> None:
     try:
         for one in fingerprint.split(" "):
             _parts(one)
-    except (AttributeError, ValueError, struct.error):  # it is no text; binascii.Error is a ValueError
+    except (AttributeError, TypeError, ValueError, struct.error):  # it is no text; binascii.Error is a ValueError
         raise ParameterError(
             f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, such as "
             "data.fingerprint"

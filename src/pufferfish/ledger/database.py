@@ -23,7 +23,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import display_path, failing, is_address, shown_address
+from pufferfish._base.reading import decoded, display_path, failing, is_address, shown_address
 from pufferfish._base.writing import check_output
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base, TimeGrid
@@ -214,7 +214,7 @@ class BookDatabase:
                 if known is None:
                     known = _Known(book_of(content.encode(), self.name), 0, digest)
                     continue
-                row = msgspec.json.decode(content, type=_Row)
+                row = decoded(content, _Row)
                 if _text(row) != content:
                     raise ValueError("it is not as this program writes it")
                 book = known.book if row.settles is None else row.settles.on(known.book)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from pufferfish._base.reading import check_path, display_path, failing, leads_nowhere
+from pufferfish._base.reading import check_path, decoded, display_path, failing, leads_nowhere
 from pufferfish._base.writing import (
     check_lock,
     check_writable,
@@ -136,7 +136,7 @@ class BookFile:
         book = msgspec.structs.replace(book, digest=_NO_DIGEST.decode())
         try:
             content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
-            again = msgspec.json.decode(content, type=Book)
+            again = decoded(content, Book)
         except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
             raise RecordError(f"nothing was written: the entry could not be read back: {error}") from error
         if again != book:

@@ -120,6 +120,8 @@ def test_continued_edges_end_exactly():
         ([0, True, 2], "expected a number"),
         ([0, None, 2], "expected a number"),
         (5, "bins is 5"),
+        (np.array(5), r"bins is array\(5\)"),
+        ({0: 1, 1: 2, 2: 3}, "bins is {0: 1"),
         (range(3000), "makes 2999 states, expected at most 2000"),
     ],
 )

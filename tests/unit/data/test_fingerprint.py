@@ -169,7 +169,7 @@ def test_a_table_of_rows_is_known_by_each_column() -> None:
 
 def test_what_is_no_fingerprint_is_refused() -> None:
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    for bad in ("ab" * 32, "yesterday", "ab" * 32 + ":x", "ab" * 32 + ":AAAA", "rows:AAAA", 7):
+    for bad in ("ab" * 32, "yesterday", "ab" * 32 + ":x", "ab" * 32 + ":AAAA", "rows:AAAA", b"rows:", 7):
         with pytest.raises(ParameterError, match=r"fitted_on is .*expected the fingerprint of a table"):
             pf.Model(theta=chain, fitted_on=bad)  # pyrefly: ignore[bad-argument-type]
     assert pf.Model(theta=chain, fitted_on=fingerprint_of("", 0, {})).fitted_on

@@ -54,9 +54,8 @@ class ColumnsAttained:
     is_secret: bool  # whether the nodes have two joint values, or it is not known how many they have
     pair: tuple[Scope, Scope] | None = None  # two joint values; None where each term's largest entry was taken
     own: float = 0.0  # what the nodes themselves tell
-    parts: tuple[
-        tuple[Scope, float], ...
-    ] = ()  # for every part of the other nodes its border, and what it tells about it
+    # and for every part of the other nodes its border, and what the part tells about it
+    parts: tuple[tuple[Scope, float], ...] = ()
 
 
 class ColumnsPropagation:
