@@ -34,13 +34,8 @@ from pufferfish.theta.chain_class import ChainClass
 # -- How many people the noise of a class covers -----------------------------------------------------------------------
 
 _STEEPEST = 2.5  # tails of people's noise are taken to fall no faster than this power
-
-_LOST = 0.02
-"""How much cover it costs that own kinds of stay are estimated, or states were not seen: so much less is said."""
-
-_UNSEEN = 1 / 4
-"""Share of the people beyond which states that they were never seen to leave cost cover (docs/results.md)."""
-
+_LOST = 0.02  # how much cover it costs that own kinds of stay are estimated, or states were not seen
+_UNSEEN = 1 / 4  # share of people beyond which states that they were never seen to leave cost cover (docs/results.md)
 _FEWEST = 9  # people from which on a share that is covered is said
 
 

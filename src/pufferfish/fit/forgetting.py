@@ -38,6 +38,8 @@ def overlap(chain: Any, steps: Sequence[int]) -> tuple[float, ...]: ...
 def overlap(chain: Any, steps: Any) -> Any:
     """Return the smallest overlap of the laws of a chain's state, given any two states some steps earlier or later.
 
+    It is in [0, 1], rounded down: what :class:`ForgettingClass` takes.
+
     Parameters
     ----------
     chain : MarkovChain, or sequence of these
@@ -45,11 +47,6 @@ def overlap(chain: Any, steps: Any) -> Any:
         the time.
     steps : int, or sequence of int
         How many steps apart, at least 1; of several there are as many overlaps.
-
-    Returns
-    -------
-    float, or tuple of float
-        In [0, 1], rounded down: what :class:`ForgettingClass` takes.
 
     Examples
     --------

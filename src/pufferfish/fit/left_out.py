@@ -39,12 +39,8 @@ POOLED_STAYS = 10.0  # stays of all subjects together that every state of a subj
 LEAST_GAIN = 10.0  # nats that a richer law must gain at least, and twice its standard error
 _FOLDS = 5
 
-_WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-"""Transitions of a simpler law that a row is given, of which the best is taken."""
-
-_WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)
-"""The same for a subject's stays; of each of them a mixture is fitted anew."""
-
+_WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # transitions of a simpler law that a row is given
+_WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)  # the same for a subject's stays; each is fitted anew
 _MANY_SUBJECTS = 10  # from so many subjects on gains are taken over subjects, else over days
 _LEVEL = 0.02  # the probability, at most, that one of all subjects is found to differ where none does
 _FEWEST_DAYS = 5  # days from which on a subject is judged by itself

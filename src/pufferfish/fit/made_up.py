@@ -22,9 +22,7 @@ from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
 from pufferfish.theta.markov_chain import MarkovChain
 
-_SHARE, _CHANGE = 0.05, 1.1
-"""Shares above the one, and noise and stays that change by more than this factor, are too much."""
-
+_SHARE, _CHANGE = 0.05, 1.1  # larger shares, and noise and stays that change by a larger factor, are too much
 _LIGHTER = 100  # by so much less a model is completed that is none without
 _MOST_STATES = 80  # with so many states, or tuples of them, propagation takes a minute
 _LONG = 10**6  # records of the chain that noise is compared for

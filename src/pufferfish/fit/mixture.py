@@ -19,11 +19,8 @@ from pufferfish.data.daily import Runs
 
 Array = NDArray[np.float64]
 
-_SPLITS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
-"""Shares of the shortest stays at which a start of the search divides them."""
-
-_LEAST_EXITS = 0.5
-"""A kind of stay that fewer ends were seen of is none of its own: the rest of it is cut off, and may last for ever."""
+_SPLITS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)  # shares of the shortest stays at which a start divides them
+_LEAST_EXITS = 0.5  # a kind of which fewer ends were seen is none of its own: it may last for ever
 
 _MOST_ROUNDS = 2000
 _SETTLED = 1e-10

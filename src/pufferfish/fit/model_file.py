@@ -37,8 +37,7 @@ VERSION = 1
 
 MODEL = record_kind("model", FORMAT, "releases may depend on it; name another file, or give --overwrite")
 
-BIF = (".bif", ".bif.gz")
-"""How names of networks in another format end."""
+BIF = (".bif", ".bif.gz")  # how names of networks in another format end
 
 BIF_FILE = Kind("network", lambda content: content.startswith(BIF_MARK.encode()), MODEL.keep, BIF[:1])
 """Of networks in BIF only those are replaced that were written here."""

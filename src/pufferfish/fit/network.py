@@ -74,7 +74,7 @@ def fit_network(
     certainties: Iterable[str] = (),
     **reading: Any,
 ) -> ModelClass:
-    """Fit the tables of a Bayesian network to a public table with one row per subject, given its arrows.
+    """Fit the tables of a network to a public table with one row per subject, given its arrows: the class of this one.
 
     A :class:`ModelError` if arrows form a cycle, or a table would be too large. A :class:`ParameterError` if arrows are
     none, or one is given twice or from a column to itself; or smoothing is negative or above 1e15.
@@ -96,11 +96,6 @@ def fit_network(
     **reading
         ``subject``, ``where`` and ``missing``, as for :func:`read_rows`, as are errors. With ``missing="unobserved"`` a
         row of data counts for a node where neither it nor one of its parents is missing.
-
-    Returns
-    -------
-    ModelClass
-        The class of this one network. Its origin says what it was counted from.
 
     Examples
     --------

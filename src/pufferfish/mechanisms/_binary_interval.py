@@ -130,10 +130,7 @@ def least_ahead(x: float, p0: Any, p1: Any) -> float:
 
 _TRIED = 1e-9  # a sweep that moves by less than this share looks for a bound on all that is to come
 _ROOM = 1e-8  # how much above the present bound, as a share, that bound is looked for
-
-_LAW_ROOM = 1e-11
-"""How much wider the bounds on the law of a record are then taken: so little that the bound hardly moves."""
-
+_LAW_ROOM = 1e-11  # how much wider bounds on the law of a record are then taken: the bound hardly moves
 _SHORT = 64  # runs with no more steps left than this are not worth looking
 
 
@@ -300,8 +297,7 @@ def propagate(chains: Any, runs: Any, epsilon: float, floor: float, room: int, v
 
 _ROUNDED = 16 * UNIT
 
-_SETTLING, _WIDER = 1000, 1e-12
-"""Steps in which bounds on a law must stop moving, and what they are widened by meanwhile."""
+_SETTLING, _WIDER = 1000, 1e-12  # steps in which bounds on a law must stop moving, and what they are widened by
 
 
 def log_change(weight: float, rest: float, x: float) -> float:

@@ -39,18 +39,10 @@ from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
-MOST_STATES = 80
-"""Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
-
-_MOST_RUNS = 4096
-"""Profiles that change more often than this are rounded up to this many runs, unless they repeat themselves."""
-
-_MOST_REPEATED = 2**16
-"""Changes up to which it is looked whether a profile repeats itself: hours of each day of seven years."""
-
-_MOST_IN_CYCLE = 1e7
-"""Steps of a period times the third power of the states, at most: what trees are kept for in memory."""
-
+MOST_STATES = 80  # chains with more are left to quilts: a step grows like the fourth power of their number
+_MOST_RUNS = 4096  # profiles that change more often are rounded up to so many runs, unless they repeat themselves
+_MOST_REPEATED = 2**16  # changes up to which it is looked whether a profile repeats itself: seven years of hours
+_MOST_IN_CYCLE = 1e7  # steps of a period times the third power of the states: what trees are kept for in memory
 _UNLIKELY = 1e-9  # with transitions less likely than this initial laws are not searched one by one
 AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain  # what a member of Θ is
 

@@ -202,18 +202,14 @@ _SPARE, _SPARE_OF_ONE = 1e-7, 4e-6
 _WORK = 3e6  # boxes times the steps in which their slowest chains settle, or the length: some ten seconds
 _SETTLING = 30.0  # steps in which a chain settles, times 1 − |p0 + p1 − 1|
 _MOST_RUNS = 5000  # runs of equal losses that are told apart; longer profiles are rounded up
-
-_ONE_BY_ONE = 20_000
-"""Steps of a profile whose quilts are searched record by record; of a longer one every loss is taken as the largest."""
+_ONE_BY_ONE = 20_000  # steps of a profile searched record by record; of a longer one every loss is the largest
 
 
 class _Certified(Engine):
     """A bound over a class of two-state chains."""
 
     supports_step_losses = True  # it holds for each chain of the class as propagation, or quilts, do for that chain
-
-    _or_sums = False
-    """Whether the sum of all losses may be less, as where few records are observed: no quilts are asked beside."""
+    _or_sums = False  # whether the sum of all losses may be less, as where few records are observed
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta

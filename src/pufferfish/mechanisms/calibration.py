@@ -35,10 +35,7 @@ from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
 
 _MOST_TILTED = 8e6  # outputs times states squared (200 states of a histogram) up to which a lower bound is looked for
-
-_MOST_CONTRIBUTED = 3e7
-"""Outputs times the states of all nodes (1,800 nodes of three states) up to which one is looked for of networks."""
-
+_MOST_CONTRIBUTED = 3e7  # outputs times the states of all nodes (1,800 of three states) up to which of networks
 _MOST_TILTED_STEPS = 16**4  # the fourth power of the states up to which one is looked for of queries about steps
 
 
@@ -48,21 +45,15 @@ class Prover(ReadOnly, ABC):
     name: ClassVar[str]  # name on the command line and in records
     title: ClassVar[str]  # name in tables
     composes: ClassVar[bool] = True  # whether losses of several releases may be added before leakage is asked
-
-    witnesses: ClassVar[tuple[type[Witness], ...]]
-    """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
+    witnesses: ClassVar[tuple[type[Witness], ...]]  # kinds that its proofs have; readers refuse others
 
     theta: Theta
     """The class Θ. Read-only, as is what follows: a mechanism proves what it was made for."""
 
-    model: Described | None
-    """The :class:`~pufferfish.Model` that Θ was given by, which knows the step of its tables; None without one."""
-
+    model: Described | None  # the Model that Θ was given by, which knows the step of its tables; None without one
     length: tuple[ChainLength, ...]  # lengths of the independent chains
     rows: int  # independent rows of the table of a network, each with a record for every node; 1 for other models
-
-    secrets: tuple[SecretPair, ...] | None = None
-    """The pairs of secrets that shall not be told apart; None for any two values of any record."""
+    secrets: tuple[SecretPair, ...] | None = None  # pairs not to be told apart; None for any two values of any record
 
     protection: Protection | None = None
     """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
@@ -117,8 +108,7 @@ class Calibration(Printed, ReadOnly):
     promised: ClassVar[Callable[["Calibration", str | None], list[Any]]]
     """What :meth:`promises` asks; set where all mechanisms are known."""
 
-    shown: ClassVar[Callable[["Calibration"], View]]
-    """What notebooks show, set there too."""
+    shown: ClassVar[Callable[["Calibration"], View]]  # what notebooks show, set there too
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):

@@ -30,15 +30,9 @@ from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_ca
 
 # -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
 
-LEAST_EPSILON = 1e-5
-"""Below it the rounding errors of a proof, about 1e-13 at each record that a chain remembers, decide the noise."""
-
-MOST_EPSILON = 10.0
-"""Above it nobody asks who means to promise something: there the odds of two values change by a factor of 22,026."""
-
-LARGEST_ANSWER = 2**60
-"""Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
-
+LEAST_EPSILON = 1e-5  # below it the rounding errors of a proof, about 1e-13 at each record, decide the noise
+MOST_EPSILON = 10.0  # above it nobody asks who means to promise something: odds change by a factor of 22,026
+LARGEST_ANSWER = 2**60  # in units, that a query may have: sums, and the noise on them, are 64-bit integers
 MOST_NUDGES = 30  # so often a noise, or an epsilon, is raised until it is proved to be enough
 
 _Made = TypeVar("_Made")
@@ -91,12 +85,8 @@ class Engine(ABC):
     """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
 
     takes_steps: ClassVar[bool] = False  # whether it proves losses of steps by itself, and needs no :class:`WithSteps`
-
-    supports_step_losses: bool = False
-    """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
-
-    loses_its_way: bool = False
-    """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
+    supports_step_losses: bool = False  # whether it follows chains from record to record (transitions.md)
+    loses_its_way: bool = False  # whether a proof alone may end at more than the search had proved on its way
 
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         """Bound the leakage of losses, and say where it is attained; ``enough`` is worth a longer search, if given."""

@@ -70,10 +70,7 @@ def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
 # -- ``noise="best"``: which counts to measure -----------------------------------------------------------------------
 
 _FINENESS = 100  # sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer
-
-_SUM, _LARGEST = 1.0, 16.0
-"""Norms of the outputs' errors that are made small."""
-
+_SUM, _LARGEST = 1.0, 16.0  # norms of the outputs' errors that are made small
 _MOST_MODELS = 4  # members of Θ whose mean shifts are looked at; all of them are in the proof
 _WORTH_IT = 0.999  # noise of several scales is taken if its error is below this share of that of one scale
 _NARROW = 1e-6
@@ -182,14 +179,9 @@ class InfluenceBound(Mechanism):
     Parameters and errors are those of :class:`Mechanism`; for networks ``length`` is the number of rows of their table.
     """
 
-    of_all_records: ClassVar[bool] = False
-    """Whether its proofs are about all records of a group at once: their witnesses have neither node nor pair."""
-
-    searches_continuum: ClassVar[bool] = False
-    """Whether its proofs over a continuum of two-state chains name the member that comes nearest."""
-
-    tells_pairs_apart: ClassVar[bool] = False
-    """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
+    of_all_records: ClassVar[bool] = False  # whether its proofs are about all records of a group at once
+    searches_continuum: ClassVar[bool] = False  # whether its proofs over a continuum name the nearest member
+    tells_pairs_apart: ClassVar[bool] = False  # whether the best noise depends on how records around answer
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -218,7 +210,9 @@ class InfluenceBound(Mechanism):
         return None
 
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
-        """Bound the Pufferfish loss of a release from its record-level losses.
+        """Bound the Pufferfish loss of a release by its record-level losses: nats, rounded up; ``inf`` if none holds.
+
+        Losses that are negative or not finite, or of another shape, are a :class:`ParameterError`.
 
         Parameters
         ----------
@@ -230,12 +224,6 @@ class InfluenceBound(Mechanism):
         enough : float, optional
             Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
             below 1e-3, and further where that proves so much.
-
-        Returns
-        -------
-        float
-            The leakage in nats, rounded up; ``inf`` where no bound holds. Losses that are negative or not finite, or of
-            another shape, are a :class:`ParameterError`.
         """
         return self.prove(record_loss, enough=enough)[0]
 

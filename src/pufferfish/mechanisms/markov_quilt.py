@@ -138,13 +138,8 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
 # -- The search, as an engine ----------------------------------------------------------------------------------------
 
 LOOKS = 1_000  # quilts that are looked at for one node, where nothing else is asked for
-
-_LOOKS_IN_ALL, _FEWEST = 1_000, 4
-"""Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
-
-_LOOKS_AT_MOST = 5_000
-"""Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
-
+_LOOKS_IN_ALL, _FEWEST = 1_000, 4  # quilts per node times nodes, where another bound is known; how many at least
+_LOOKS_AT_MOST = 5_000  # quilts that one search over all nodes looks at, but for a few of each node left by then
 _ROUNDING = 1e-9  # by how much the leakage of the least noise may exceed ε: a nudge makes up for it
 _HINTS = 6  # best quilts of other nodes that are tried before a node's own are searched
 
@@ -360,8 +355,6 @@ class MarkovQuilt(InfluenceBound):
 
     Examples
     --------
-    The chain of three records in Section 4.2, with ε = 10: the middle record's best quilt is {X_1, X_3}.
-
     >>> import pufferfish as pf
     >>> first, step = pf.CPT(["0", "1"], [0.8, 0.2]), [[0.9, 0.1], [0.4, 0.6]]
     >>> chain = pf.BayesianNetwork(
@@ -377,8 +370,7 @@ class MarkovQuilt(InfluenceBound):
     title: ClassVar[str] = "MarkovQuilt"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ModelClass)
-    max_quilts: int | None
-    """How many quilts are looked at for each node; None for all that can matter."""
+    max_quilts: int | None  # how many quilts are looked at for each node; None for all that can matter
 
     def __init__(
         self,

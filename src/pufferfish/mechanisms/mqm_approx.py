@@ -58,11 +58,8 @@ class MQMApprox(ChainQuiltBound):
     title: ClassVar[str] = "MQMApprox"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
-    pi_min: float
-    """The least stationary probability of the class."""
-
-    eigengap: float
-    """The least eigengap of the class."""
+    pi_min: float  # the least stationary probability of the class
+    eigengap: float  # the least eigengap of the class
 
     def __init__(
         self,

@@ -271,8 +271,6 @@ class MQMExact(ChainQuiltBound):
 
     Examples
     --------
-    The running example of Section 4.4:
-
     >>> import pufferfish as pf
     >>> theta1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
     >>> calibration = pf.MQMExact(theta1, length=100, support="paper").calibrate(pf.Count(1), epsilon=1.0)
@@ -285,8 +283,7 @@ class MQMExact(ChainQuiltBound):
     searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
-    support: Literal["definition", "paper"]
-    """The reading of the support."""
+    support: Literal["definition", "paper"]  # the reading of the support
 
     def __init__(
         self,

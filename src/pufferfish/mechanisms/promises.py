@@ -34,8 +34,7 @@ from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.states import intervals_of_states
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
-_SAID = {"1d": "1d: any one day of one subject"}
-"""Of the names that people look for, in more words."""
+_SAID = {"1d": "1d: any one day of one subject"}  # of the names that people look for, in more words
 
 _COUNTS = (10, 100, 1_000)
 _SECOND = 1_000_000
@@ -234,8 +233,7 @@ def _width(states: tuple[str, ...]) -> float | None:
 
 # -- The same as a table and as a chart, and what a calibration shows in a notebook ------------------------------------
 
-_MANY = math.log(1000)
-"""ε with which odds change a thousand times."""
+_MANY = math.log(1000)  # ε with which odds change a thousand times
 
 
 def promise_grid(promises: Sequence[Promise], whose: str = "what this noise tells of") -> Grid:

@@ -24,8 +24,7 @@ from pufferfish.theta.lengths import MOST_STEPS, ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.states import intervals_of_states, state_label
 
-SUBJECT, ROW = "subject", "row"
-"""What protects the whole series of a subject, and a whole row of a network's table."""
+SUBJECT, ROW = "subject", "row"  # what protects a whole series, and a whole row of a network's table
 
 Mask = NDArray[np.bool_]
 

@@ -128,8 +128,7 @@ def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
 
 # -- What a release promises, and what it does not, in words ---------------------------------------------------------
 
-TOGETHER = "Together with the releases before it in its ledger"
-"""How the sentence begins that says what a ledger promises: it stands in ``not_promised``, for what it excludes."""
+TOGETHER = "Together with the releases before it in its ledger"  # begins what a ledger promises, in ``not_promised``
 
 
 class Booked(Protocol):
@@ -292,8 +291,7 @@ def not_promised_of(
 
 _MOST_NODES = 12
 
-_LEAST_SEEN, _LEAST_NAMED = 0.1, 4.0
-"""Percent of the leakage from which a part is drawn, and from which there is room for its number."""
+_LEAST_SEEN, _LEAST_NAMED = 0.1, 4.0  # percent of the leakage from which a part is drawn, and has room for its number
 
 
 def witness_part(seen: witness.AnyWitness, leakage: float, epsilon: float, theta: Theta | None) -> Html:

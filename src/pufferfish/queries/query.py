@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import QueryError
 
-Variables = Mapping[Any, tuple[str, ...]]
-"""Names of records, with the states of each."""
+Variables = Mapping[Any, tuple[str, ...]]  # names of records, with the states of each
 
 
 def exactly(numbers: ArrayLike) -> tuple[object, ...]:

@@ -21,8 +21,7 @@ from pufferfish._core.numbers import laplace
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery
 
-MOST_SHARP = 10**6
-"""A measurement is at most so sharp: sums of whole numbers of 64 bits, over all measurements, are then exact."""
+MOST_SHARP = 10**6  # sums of whole numbers of 64 bits, over all measurements, are then exact
 
 
 @dataclass(frozen=True, eq=False)

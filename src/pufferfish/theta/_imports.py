@@ -110,8 +110,7 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
         raise ModelError(f"{name} {error}; expected an array of numbers") from None
 
 
-SINGLE = 2.0**-23
-"""pyAgrum reads the numbers of a BIF file in single precision: each is off by a factor of up to 1 ± 2^-24."""
+SINGLE = 2.0**-23  # pyAgrum reads numbers of BIF files in single precision: each is off by up to 1 ± 2^-24
 
 
 def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:

@@ -28,8 +28,7 @@ from pufferfish.theta.bif import CPT
 from pufferfish.theta.markov_chain import checked_laws
 from pufferfish.theta.states import refuse_missing, state_label
 
-_MOST_LISTED, _MOST_STATES = 500, 12
-"""Nodes, and states of each, that a table of them has."""
+_MOST_LISTED, _MOST_STATES = 500, 12  # nodes, and states of each, that a table of them has
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -58,8 +58,7 @@ class Block:
 
     line: int
     parents: list[str]
-    whole: dict[str, list[Token]] = field(default_factory=dict[str, list[Token]])
-    """The numbers behind ``table`` and ``default``, where they stand."""
+    whole: dict[str, list[Token]] = field(default_factory=dict[str, list[Token]])  # behind ``table`` and ``default``
     rows: dict[tuple[str, ...], list[Token]] = field(default_factory=dict[tuple[str, ...], list[Token]])
 
 
@@ -295,8 +294,7 @@ class CPT(Shown, ReadOnly):
 
 _NUMBER = re.compile(r"(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][-+]?\d{1,4})?", re.ASCII)
 _DUST = Decimal(TOLERANCE)
-_MOST_OFF = Decimal("0.05")
-"""Rows that are farther from 1 are refused: so few digits do not say what the probabilities are."""
+_MOST_OFF = Decimal("0.05")  # rows farther from 1 are refused: so few digits do not say what the probabilities are
 
 _MOST_ENTRIES = 5_000_000
 _MOST_PARENTS = 31  # numpy has had room for 32 axes

@@ -96,8 +96,7 @@ def check_states(i: int, member: Any, first: Any) -> None:
         )
 
 
-CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)
-"""Kinds of chains that are more than one matrix."""
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)  # kinds of chains that are more than one matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +290,7 @@ class Continuum(ClassOfModels):
     """
 
     kind: ClassVar[str]  # word for its members, by which files know it
-
-    witnesses: ClassVar[tuple[str, ...]]
-    """The kinds of proofs that may decide the noise under it, by their names in files, such as "quilt"."""
+    witnesses: ClassVar[tuple[str, ...]]  # kinds of proofs that may decide the noise under it, such as "quilt"
 
     in_file: ClassVar[Mapping[str, Any]]
     """The fields that describe it in a file, beside its states and origin, with their types: it is made of these."""
@@ -354,8 +351,5 @@ class Continuum(ClassOfModels):
         """A few chains of the class, for what must hold of every member."""
 
 
-CONTINUA: dict[str, type[Continuum]] = {}
-"""Every such kind, by the word that files know it by."""
-
-ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | StaysChain | Continuum
-"""What a member of a class of chains is; all have what :class:`ChainClass` asks of its members, whatever their kind."""
+CONTINUA: dict[str, type[Continuum]] = {}  # every such kind, by the word that files know it by
+ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | StaysChain | Continuum  # what a class of chains has

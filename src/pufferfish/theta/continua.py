@@ -26,8 +26,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import law_in_words, mean_dwell_times, states_in_words, transitions
 from pufferfish.theta.states import check_number_of_states, listed_labels, state_names, states_by_labels
 
-_LEAST = 1e-9
-"""Probabilities of staying that are nearer to 0 or 1 are as good as certain, and bounds on them lose their digits."""
+_LEAST = 1e-9  # probabilities nearer to 0 or 1 are as good as certain, and bounds on them lose their digits
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ from pufferfish.theta.shown import members_grid, of_one, states_in_words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution
-"""A distribution of a known number of records, whose ``groups`` are how many of them may depend on each other."""
+Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution  # a law of a known number of records
 
 
 @runtime_checkable

@@ -23,8 +23,7 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
 from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
-Word = Literal["go on", "in doubt", "do not go on"]
-"""What a check says of a model."""
+Word = Literal["go on", "in doubt", "do not go on"]  # what a check says of a model
 
 
 class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -41,8 +41,7 @@ from pufferfish.theta.states import state_names, states_by_labels
 
 Array = NDArray[np.float64]
 
-Kind = tuple[float, float]
-"""Which share of the stays in a state are of this kind, and with which probability such a stay goes on for a step."""
+Kind = tuple[float, float]  # which share of the stays are of this kind, and with which probability one goes on
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

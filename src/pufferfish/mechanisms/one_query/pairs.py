@@ -32,8 +32,7 @@ _MOST_LISTED = 1_000_000  # whole numbers from the least to the greatest value u
 _LONGEST_LINE = 2**60
 
 
-Values = Mapping[tuple[int, ...], Fraction]
-"""Vectors of whole numbers and their masses."""
+Values = Mapping[tuple[int, ...], Fraction]  # vectors of whole numbers and their masses
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     (Definition 3.1), in exact arithmetic, so that a mass of 1e-300 counts as any other. Floats are taken as the
     decimals they print as. A float mass is known up to its rounding: the distance is the least of all laws whose masses
     are within n·2^-52 of the given ones, relatively, so that equal laws that were added up differently have distance 0.
+    It is rounded up; shapes that do not fit, and masses that are no probabilities, are a :class:`ModelError`.
 
     Parameters
     ----------
@@ -56,12 +57,6 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
         Atoms of μ and of ν, as many as each has: numbers, or vectors of whole numbers. They may repeat.
     p, q : sequences of float or Fraction
         Their masses, one for each atom, which sum to 1 (tolerance 1e-9) and are divided by their sum.
-
-    Returns
-    -------
-    float
-        The distance, in L1 for vectors; rounded up. Shapes that do not fit, and masses that are no probabilities, are a
-        :class:`ModelError`.
 
     Examples
     --------
@@ -301,11 +296,8 @@ _SEVERAL = (
 )
 
 _TINY = 1e-6  # losses below this are also bounded by how far the law moves
-_LARGE_SCALE = 1e3
-"""From this scale on losses are bounded by how far the law moves too: rounding then takes more of what is left."""
-
-_ROOM = 2e-10
-"""More noise than needed, relatively, so that pairs of laws that need the same are not searched one by one."""
+_LARGE_SCALE = 1e3  # from this scale on losses are bounded by how far the law moves too: rounding takes more then
+_ROOM = 2e-10  # more noise, relatively, so that pairs of laws that need the same are not searched one by one
 
 
 class ExactLaplace(LawMechanism):
