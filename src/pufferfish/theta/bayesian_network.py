@@ -240,9 +240,10 @@ def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[t
     """Return the nodes of every connected part of a graph without directions, in the order of ``nodes``."""
     parts = {node: [node] for node in nodes}
     for one, other in edges:
-        if parts[one] is not parts[other]:
-            parts[one] += parts[other]
-            parts.update(dict.fromkeys(parts[other], parts[one]))
+        small, large = sorted((parts[one], parts[other]), key=len)
+        if small is not large:
+            large += small
+            parts.update(dict.fromkeys(small, large))
     place = {node: i for i, node in enumerate(nodes)}
     different = {id(part): part for part in parts.values()}.values()
     return tuple(tuple(sorted(part, key=lambda node: place[node])) for part in different)
