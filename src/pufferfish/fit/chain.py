@@ -54,7 +54,8 @@ def fit_chain(
     >>> [pf.fit_chain(data, smoothing=w).transition_matrix.round(3).tolist() for w in (0, 1)]
     [[[0.5, 0.5], [0.749, 0.251]], [[0.5, 0.5], [0.748, 0.252]]]
     """
-    matrix = smoothed(sequences.transitions, _checked(sequences, smoothing))
+    added = _checked(sequences, smoothing)
+    matrix = smoothed(sequences.transitions, added)
     check_rows(matrix, lambda at: f"out of state {sequences.states[at[0]]!r}", "or merge states, or leave them out")
     return fitted(MarkovChain, matrix, initial, states=sequences.states)
 

@@ -1,9 +1,9 @@
 """Influence bounds over :class:`~pufferfish.theta.continua.BinaryChainInterval`: corners, or certified suprema.
 
-Propagation under stationary laws is largest at p0 = p1 = low or at p0 = p1 = high (docs/proofs/intervals.md, "The two
-corners"). Else the class is covered by boxes of (p0, p1, P(X_1=0)), bounded from above for every chain of a box and
-from below by what single chains attain, and halved until both are within :data:`GAP`. The upper end counts: the gap
-costs noise, never privacy.
+Propagation under stationary laws is largest at p0 = p1 = low or at p0 = p1 = high (docs/proofs/intervals.md,
+"The two corners"). Else the class is covered by boxes of (p0, p1, P(X_1=0)), bounded from above for every chain of a
+box and from below by what single chains attain, and halved until both are within :data:`GAP`. The upper end counts: the
+gap costs noise, never privacy.
 """
 
 import math
