@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
 
-test: .venv/ready .venv/loops .venv/spark  ## every test function with some of its cases, doctests included, on all cores: a few minutes
+test: .venv/ready .venv/loops .venv/spark  ## all but the slowest tests, of each some cases, doctests included, on all cores: a few minutes
 	$(PY) -m pytest -n auto --dist worksteal
 
 test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: an hour

@@ -11,8 +11,9 @@ format. A row is named by its first cell and its other cells of text. ``*`` stan
 and ``A / B`` for the ratio of two. ``&`` joins several places. Several numbers are shown as the least *to* the
 greatest.
 
-No other number is allowed in a sentence of these pages, so that none is left behind when a command is run again:
-settings must be written as in a file of results ("51 states", "T = 100"), and items of the paper are no numbers.
+No other number is allowed in a sentence of results, compared and performance, so that none is left behind when a
+command is run again: settings must be written as in a file of results ("51 states", "T = 100"), and items of the paper
+are no numbers.
 """
 
 import re
@@ -23,8 +24,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("results.md", "compared.md", "performance.md")
-TABLES_ONLY = ("architecture.md", "tables.md")
-"""Pages whose sentences are not about numbers of a run."""
+OTHERS = ("architecture.md", "tables.md", "../README.md")
+"""Pages with marks, whose other sentences are not about numbers of a run."""
 
 BLOCK = re.compile(r"<!-- (?P<name>[a-z-]+(?:/\d)?) -->\n.*?<!-- /(?P=name) -->", flags=re.DOTALL)
 VALUE = re.compile(r"<!-- = (?P<what>[^>]+) -->(?P<text>[^<]*)<!-- / -->")
@@ -134,14 +135,16 @@ def wrong(text: str) -> list[tuple[int, str]]:
 
 
 def main() -> None:
-    pages = [DOCS / name for name in (*PAGES, *TABLES_ONLY)]
+    pages = [DOCS / name for name in (*PAGES, *OTHERS)]
     if "--check" not in sys.argv:
         for page in pages:
             page.write_text(filled(page.read_text()))
         return
     lines = [f"docs/{name}:{line}: {what}" for name in PAGES for line, what in wrong((DOCS / name).read_text())]
     lines += [
-        f"docs/{page.name}: a table is an old one" for page in pages if filled(page.read_text()) != page.read_text()
+        f"{page.name}: a table or number is an old one"
+        for page in pages
+        if filled(page.read_text()) != page.read_text()
     ]
     print("\n".join(lines), file=sys.stderr, end="\n" if lines else "")
     sys.exit(bool(lines))

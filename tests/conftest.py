@@ -2,7 +2,7 @@
 
 Without options every test function is run, but for those marked ``slow``; of a parametrised one only some cases, chosen
 so that every mechanism, model, start ... occurs (:mod:`grids`), or as many as ``@pytest.mark.grid(keep=12)`` says.
-``--slow`` runs everything, ``--quick`` two cases of every function, and no other programs. A test that is named on the
+``--slow`` runs everything, ``--quick`` never more cases than that, and no other programs. A test that is named on the
 command line (``tests/unit/test_x.py::test_y``) is run with all its cases.
 """
 
@@ -34,7 +34,7 @@ collect_ignore = ["faults"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run every test and every case")
-    parser.addoption("--quick", action="store_true", help="run two cases of every quick test")
+    parser.addoption("--quick", action="store_true", help="run few cases of every quick test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -79,7 +79,7 @@ def _place(item: pytest.Item) -> int:
 
 def _some(cases: list[pytest.Item], tier: str) -> list[pytest.Item]:
     asked = cases[0].get_closest_marker("grid")
-    keep = 2 if tier == "quick" else asked.kwargs["keep"] if asked else KEEP
+    keep = asked.kwargs["keep"] if asked and tier != "quick" else KEEP
     axes = [dict(case.callspec.params) if hasattr(case, "callspec") else {} for case in cases]
     return [cases[i] for i in chosen(axes, keep)]
 

@@ -23,6 +23,7 @@ def test_promises_hold_and_true_losses_come_near_them() -> None:
     assert {line.mechanism for line in lines} >= {"GroupDP", "GK16", "MQMExact", "MarkovQuilt", "LeakagePropagation"}
 
 
+@pytest.mark.slow
 def test_noise_of_other_shapes_keeps_its_promise_and_hardly_too_much_of_it() -> None:
     """Strategies, steps, groups, clocks, memory, classes, ledgers, measurements: true losses from the definition."""
     found = [line for line in audited_shapes((1.0,)) if line.mechanism == "LeakagePropagation"]
@@ -38,6 +39,7 @@ def test_every_broken_mechanism_is_caught() -> None:
     assert caught["noise from a seed"][1] == "sampled"
 
 
+@pytest.mark.slow
 def test_sampling_catches_too_little_noise_and_passes_what_is_enough() -> None:
     """A bound for sampled outputs says less than the true loss, and more than is promised where noise is missing."""
     chain = pf.MarkovChain([[0.999, 0.001], [0.001, 0.999]])

@@ -139,6 +139,7 @@ def test_what_is_written(outputs: dict[tuple[str, str], tuple[Path, Result]], na
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 20
 
 
+@pytest.mark.slow
 def test_groups_of_the_activity_table(outputs: dict[tuple[str, str], tuple[Path, Result]]) -> None:
     rows = rows_of(outputs["table-activity", "activity"][0], "table-activity")
     sizes = {(row["data"], row["gaps"], row["participants"], row["records"], row["longest_chain"]) for row in rows}

@@ -28,6 +28,7 @@ def people(strength: float, trials: int = 60) -> _People:
     return _People(f"strength {strength:g}", partial(_of_all, _MADE_UP, strength), 5, Settings(2017, trials))
 
 
+@pytest.mark.slow
 def test_what_is_said_comes_out_of_people_who_are_alike_and_not_of_others() -> None:
     alike = people(60)
     rows = _rows(alike, 10)

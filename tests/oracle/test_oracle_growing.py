@@ -149,7 +149,7 @@ def spend(ledger: pf.Ledger, by_row: ByRow, rng: np.random.Generator, rows: Rows
 KINDS = ["chain", "any", "list", "order", "order any", "clock", "interval", "forgetting"]
 
 
-@pytest.mark.grid(keep=16)
+@pytest.mark.grid(keep=8)
 @pytest.mark.parametrize(("kind", "seed"), list(itertools.product(KINDS, range(60))))
 def test_random_schedules_leak_at_most_what_is_spent(kind: str, seed: int) -> None:
     rng = np.random.default_rng([seed, KINDS.index(kind)])
@@ -186,6 +186,7 @@ def whole_series(theta: object, by_row: ByRow, who: str, hours: int, beside: int
     return bound.leakage(pf.Profile(stretches))
 
 
+@pytest.mark.slow
 @pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("seed", range(40))
 def test_long_schedules_cost_what_a_sweep_over_all_of_it_says_in_every_order(seed: int) -> None:

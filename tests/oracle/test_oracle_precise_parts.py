@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pufferfish as pf
 from precise import (
@@ -121,6 +122,7 @@ def bounds_on_ratios(rng: np.random.Generator, k: int) -> np.ndarray:
     return close(rng.choice([0, 1e-9, 0.3, 1], size=(k, k)) * size * (1 - np.eye(k)))
 
 
+@pytest.mark.slow
 def test_phi_of_one_kernel_and_of_rows_between_bounds(slow: bool) -> None:
     for seed in range(200 if slow else 4):
         rng = np.random.default_rng(seed)

@@ -74,6 +74,7 @@ assert not any(hasattr(pf, name) for name in ("nothing_of_this_name", "ledger.bo
 """
 
 
+@pytest.mark.slow
 def test_names_are_loaded_at_their_first_use_by_whichever_threads() -> None:
     done = subprocess.run(
         [sys.executable, "-c", FRESH], capture_output=True, text=True, cwd=Path(pf.__file__).parents[1]

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "routes.py"
 
 
+@pytest.mark.slow
 def test_the_routes_of_three_things_are_measured():
     made = subprocess.run([sys.executable, str(SCRIPT), "--list"], capture_output=True, text=True, check=True)
     rows = re.findall(r"^\| (ε|one CSV|Θ).* \| (\d+) \| (\d+) \| (\d+) \|$", made.stdout, re.MULTILINE)

@@ -128,6 +128,7 @@ def days_of_people(laws: Any, seed: int, people: int = 6, days: int = 10, streng
     return pl.DataFrame(rows, schema=["who", "at", "s"], orient="row")
 
 
+@pytest.mark.slow
 def test_people_who_are_alike_are_not_told_apart_though_their_days_differ(slow: bool) -> None:
     wrong, least = 0, 1.0
     for seed in range(40 if slow else 3):
@@ -154,6 +155,7 @@ def test_data_of_one_chain_fit_it() -> None:
         assert overlap.pooled == pytest.approx(overlap.model, abs=0.05)
 
 
+@pytest.mark.slow
 def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
     table = simulated(lambda s, h: CALM, subjects=6, length=300, seed=4)
     found = checked(table)
@@ -256,6 +258,7 @@ def test_an_estimate_counts_against_a_continuum_only_if_its_days_drawn_again_do(
     )
 
 
+@pytest.mark.slow
 def test_details_are_told_where_they_matter() -> None:
     by_hour = checked(simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=3, length=700, seed=5))
     same = checked(simulated(lambda s, h: CALM, subjects=3, length=700, seed=0))
@@ -390,6 +393,7 @@ def test_what_estimated_stays_cost_is_taken_off_what_the_verdict_says() -> None:
     assert "at least 88% on average (90% less the .02 that estimated stays cost) have habits" in found.coverage
 
 
+@pytest.mark.slow
 def test_longer_memory_and_another_model_are_told() -> None:
     rng = np.random.default_rng(3)
     states = [0, 1]

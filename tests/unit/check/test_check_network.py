@@ -122,6 +122,7 @@ def test_holm_shares_the_level_by_weights() -> None:
 # -- Verdicts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_where_nothing_is_wrong_it_says_go_on(slow: bool) -> None:
     wrong = 0
     runs = 40 if slow else 12

@@ -38,6 +38,7 @@ def test_the_main_job(tmp_path: Path, private: Path, model: Path) -> None:
         assert words in result.stdout
 
 
+@pytest.mark.slow
 def test_the_error_that_is_allowed_gives_the_epsilon(
     tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +234,7 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
             assert parameter.help, f"{name} --{parameter.name} has no help"
 
 
+@pytest.mark.slow
 @pytest.mark.program
 def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, private: Path, model: Path) -> None:
     """matplotlib is an extra: everything but --plot works without it, and --plot says what to install."""

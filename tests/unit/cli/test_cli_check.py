@@ -39,6 +39,7 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     assert "for this model, ε = 0.5 (multiplier" in told.stdout
 
 
+@pytest.mark.slow
 def test_a_model_of_two_files_is_checked_on_both(tmp_path: Path) -> None:
     first, second = in_two(write_table(tmp_path / "a.csv", seed=1))
     model = tmp_path / "m.json"

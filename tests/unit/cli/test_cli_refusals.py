@@ -307,6 +307,7 @@ def test_odd_parts_of_a_query_are_refused(model: Path, query: str, says: str) ->
     refused("compare", model, "--length", 5, "--epsilon", 1, "--query", query, says=[says])
 
 
+@pytest.mark.slow
 @pytest.mark.program
 @pytest.mark.skipif(sys.platform == "win32", reason="streams closed by a shell of Unix")
 def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path, model: Path) -> None:

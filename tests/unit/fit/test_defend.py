@@ -100,6 +100,7 @@ def test_the_sentence_of_coverage_says_its_conditions() -> None:
     assert sentence.removesuffix(".") in defended().theta.origin
 
 
+@pytest.mark.slow
 def test_states_that_many_never_left_cost_cover_and_the_sentence_says_so() -> None:
     """With few visits of a state nobody knows how slow somebody is there (docs/results.md: strength 6, N = 10)."""
     frame = table([0.8] * 12, seed=9)
@@ -173,6 +174,7 @@ def test_hours_memory_and_stays_are_found_where_they_are_and_not_where_they_are_
     assert "hour" in [kind.kind for kind in pf.fit_defend(data).kinds if kind.kept]
 
 
+@pytest.mark.slow
 def test_what_chance_alone_gives_is_less_than_people_who_differ_and_as_much_as_people_who_do_not() -> None:
     differ, alike = defended(), pf.fit_defend(read(table([0.8] * 10, seed=8)))
     needs = [{kind.kind: kind.noise_multiplier or 0.0 for kind in fit.kinds} for fit in (differ, alike)]

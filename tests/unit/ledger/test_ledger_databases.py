@@ -256,6 +256,7 @@ def test_a_killed_program_spends_all_or_nothing_and_keeps_nobody_out(address: st
     assert opened.spend(0.1).number == booked + 1
 
 
+@pytest.mark.slow
 @pytest.mark.program
 def test_programs_at_once_spend_one_budget(address: str) -> None:
     pf.Ledger(pf.EntryDP(COIN, 100), 1.0).save(address)

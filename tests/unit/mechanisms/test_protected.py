@@ -45,6 +45,7 @@ def test_a_mixed_class_has_its_largest_member() -> None:
     assert each[1] > 24 * 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["given", "stationary", "any"])
 def test_one_record_of_a_chain_with_memory_is_what_propagation_says(start: str, slow: bool) -> None:
     """Two searches of the same bound: record by record, and over groups of places; zeros, and steps that are read."""

@@ -215,6 +215,7 @@ def test_many_columns_at_once() -> None:
     assert leakage_of_columns(chain, 0.1, names)[0] == pytest.approx(4.0, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value", "divisor"), [("asia", 1.29131, 4.28296), ("child", 2.00896, 6.45321)])
 def test_networks_from_files(name: str, value: float, divisor: float) -> None:
     """The first two columns, .3 for each node: more than either alone, less than all."""

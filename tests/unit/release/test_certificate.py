@@ -269,6 +269,7 @@ def test_a_query_of_a_users_own_is_not_covered() -> None:
         pf.certify(noise)
 
 
+@pytest.mark.slow
 def test_many_states_take_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen states whose stays last fifty records: what is told settles only after hundreds of records."""
     step = np.eye(16) * 0.98 + np.roll(np.eye(16), 1, axis=1) * 0.012 + np.roll(np.eye(16), -1, axis=1) * 0.008

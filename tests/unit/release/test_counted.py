@@ -23,6 +23,7 @@ def losses(counted: dict[str, Any]) -> list[list[list[Fraction]]]:
     return [[[d / scale for d in row] for row in matrix] for matrix in found]
 
 
+@pytest.mark.slow
 def test_the_record_loss_follows_from_the_file_alone(slow: bool) -> None:
     """Of every kind of release: what is computed of the file is the loss that the mechanism proves its leakage of."""
     kinds = set()

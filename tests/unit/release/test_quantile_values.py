@@ -34,6 +34,7 @@ def theta() -> pf.MarkovChain:
     return pf.fit_chain(pf.read_sequences(series(10, 400, 1), "glucose", **READING))
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_exact_quantile_and_the_mean_is_as_near_as_stated(theta: pf.MarkovChain, slow: bool) -> None:
     """Bins and clamping included: the exact numbers are those of the values themselves, clamped to the edges."""
     table = series(5, 200, 2)

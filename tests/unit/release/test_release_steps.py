@@ -174,6 +174,7 @@ def test_what_does_not_follow_is_refused() -> None:
         released(apart, pf.Transitions()).chain()
 
 
+@pytest.mark.slow
 def test_the_noise_has_the_law_that_is_said() -> None:
     """χ² of the noise of all outputs of many releases against its law, and a control that must fail."""
     short = pf.read_sequences(pl.DataFrame({"state": ONE[:300]}), "state")

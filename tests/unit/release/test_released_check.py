@@ -107,6 +107,7 @@ def called_wrong(theta: Any, gaps: bool, rng: np.random.Generator, people: Any, 
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_is_hardly_ever_called_wrong(name: str, gaps: bool) -> None:

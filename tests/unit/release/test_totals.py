@@ -44,6 +44,7 @@ def test_without_noise_they_are_those_of_the_rows_together(query: pf.Histogram |
     assert whole["records"].to_list() == [360] * len(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["equal", "best"])
 def test_possible_values_add_up_and_errors_are_those_of_sums(noise: str, slow: bool) -> None:
     query, runs = pf.Histogram(relative=False), 2000 if slow else 100

@@ -123,6 +123,7 @@ def copied(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 def test_compiled_loops_do_bit_for_bit_what_they_do_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first calls of each loop are made twice; a loop that nothing here calls fails the test."""
     for module in pkgutil.walk_packages(pufferfish._core.__path__, "pufferfish._core."):

@@ -100,6 +100,7 @@ def test_kinds_of_stay_are_found_from_below_in_few_steps(monkeypatch: pytest.Mon
     assert max(slacks) <= 1e-7 / noise * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_a_step_too_far_is_no_reason_to_give_up() -> None:
     """Near the largest loss that has a fixed point Newton's method goes too far first, and comes back."""
     chain, loss = stays_of_three_kinds(0), 0.0045 * (1 - np.eye(12))

@@ -55,6 +55,7 @@ def test_a_window_needs_what_its_worst_node_needs(epsilon: float) -> None:
     assert max(each) <= found <= max(each) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("start", ["stationary", [0.3, 0.7]])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0])
