@@ -213,7 +213,7 @@ MUTANTS = [
     ),
     Mutant(
         "GroupDP: one record too few",
-        "mechanisms/group_dp.py",
+        "mechanisms/engine.py",
         "largest, left = losses.largest[heaviest], losses.length.records",
         "largest, left = losses.largest[heaviest], losses.length.records - 1",
         "unit/mechanisms",
@@ -452,7 +452,7 @@ MUTANTS = [
     ),
     Mutant(
         "theta: a tensor that ignores the oldest record forgets that any first records are any together",
-        "theta/higher_order_chain.py",
+        "theta/tuple_chains.py",
         'if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):',
         "if isinstance(start, str) and np.all(self.tensor == oldest):",
         "oracle/test_oracle_odd_classes.py oracle/test_oracle_higher_order.py",
@@ -550,7 +550,7 @@ MUTANTS = [
     ),
     Mutant(
         "columns: the first network decides",
-        "mechanisms/_propagation_on_networks.py",
+        "mechanisms/propagation.py",
         "for theta in range(len(networks)):",
         "for theta in range(1):",
         "unit/mechanisms/test_protected_columns.py",

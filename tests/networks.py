@@ -8,8 +8,8 @@ import numpy as np
 import pufferfish as pf
 from network_oracle import Network
 from pufferfish._core.networks.inference import Inference
-from pufferfish.mechanisms._propagation_on_networks import columns_engine
 from pufferfish.mechanisms.engine import Bound
+from pufferfish.mechanisms.propagation import columns_engine
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import pufferfish as pf
 from paper.audit.laws import kinds_of_chains
 from pufferfish.errors import ModelError
-from pufferfish.theta import as_theta
+from pufferfish.theta.model_class import as_theta
 
 __all__ = ["KINDS", "SHAPES", "Restated", "odd_class", "odd_rows", "odd_start", "restated"]
 

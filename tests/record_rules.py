@@ -86,8 +86,7 @@ from pufferfish.mechanisms.witness import (
 from pufferfish.mechanisms.words import not_promised_of, promise_of
 from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Transitions
 from pufferfish.queries.of_columns import combination_labels
-from pufferfish.queries.of_states import named_quantiles
-from pufferfish.queries.of_steps import ARROW
+from pufferfish.queries.of_states import ARROW, named_quantiles
 from pufferfish.release.derive import assumed_of, versions
 from pufferfish.release.facts import (
     WEIGHTED,
@@ -102,11 +101,8 @@ from pufferfish.release.postprocessing import Ascending, AscendingByGroup, BySub
 from pufferfish.release.record import ReleaseFields, columns_of
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.continua import BinaryChainInterval, ForgettingClass, IntervalChain
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain

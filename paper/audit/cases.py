@@ -17,7 +17,7 @@ from pufferfish.queries import Count, Histogram, LinearQuery, Query, Sum, Transi
 from pufferfish.release import release
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = ["CONTROLS", "Audited", "Control", "audited", "audited_shapes", "controls_caught"]

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.continua import BinaryChainInterval, ForgettingClass, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 __all__ = ["ChainLaw", "examples_of", "kinds_of_chains", "some_laws"]
 

@@ -20,9 +20,9 @@ from pufferfish.mechanisms import BOUNDS, EntryDP, InfluenceBound, LeakagePropag
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import CDF, Count, Histogram, LinearQuery, Quantiles, Query, StepQuery, Switches, Transitions
 from pufferfish.theta.chain_class import Continuum
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.tuple_chains import HigherOrderChain
 
 __all__ = ["BROKEN", "Shape", "shapes"]
 

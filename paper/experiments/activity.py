@@ -17,7 +17,7 @@ from pufferfish.data import Sequences
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Histogram
-from pufferfish.theta import MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = ["ACTIVITY_CONTENDERS", "EPSILON", "READINGS", "GroupData", "group_parts", "table_rows"]
 

@@ -13,7 +13,7 @@ from paper.experiments.files import FILTERS
 from pufferfish.mechanisms import EntryDP, GroupDP, LeakagePropagation, Mechanism, MQMExact
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
-from pufferfish.theta import MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = [
     "EPSILON",

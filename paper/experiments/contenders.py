@@ -20,7 +20,7 @@ from pufferfish.mechanisms import (
 )
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
-from pufferfish.theta import MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = [
     "BAYESIAN",

@@ -23,7 +23,8 @@ from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import GK16
 from pufferfish.queries import Mean
 from pufferfish.release.draw import Database
-from pufferfish.theta import BinaryChainInterval, MarkovChain
+from pufferfish.theta.continua import BinaryChainInterval
+from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

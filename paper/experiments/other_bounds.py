@@ -19,8 +19,8 @@ from pufferfish._draw.figure import shortened
 from pufferfish.data import Sequences
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import InfluenceBound
-from pufferfish.theta import MarkovChain
 from pufferfish.theta.lengths import as_lengths
+from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,7 +22,7 @@ from pufferfish.fit.chain import fit_chain
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.queries import Count, Histogram, Query
-from pufferfish.theta import MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -26,9 +26,10 @@ from paper.experiments.files import FILTERS
 from paper.experiments.table import Table, number
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.daily import Daily, Runs, Steps
-from pufferfish.fit.coverage import covered
+from pufferfish.fit.defend import covered
 from pufferfish.fit.members import Law, Members, leakage_of, noise_of, walked, worst_of
-from pufferfish.theta import MarkovChain, StaysChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.tuple_chains import StaysChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ from paper.experiments.table import Table, number, printed
 from pufferfish._draw.figure import shortened
 from pufferfish.data import Sequences
 from pufferfish.queries import Histogram, Mean, Query
-from pufferfish.theta import MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

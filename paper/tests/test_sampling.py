@@ -11,7 +11,7 @@ from paper.experiments.sampling import Errors, discrete_laplace, l1_variance, st
 from pufferfish.data import Base
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
-from pufferfish.theta import ChainLength
+from pufferfish.theta.lengths import ChainLength
 
 DRAWS = 40_000
 CHAIN = pf.MarkovChain([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]], states=["a", "b", "c"])

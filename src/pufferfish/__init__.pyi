@@ -158,28 +158,32 @@ from .robustness import (
     Robustness as Robustness,
     robustness as robustness,
 )
-from .theta import (
-    CPT as CPT,
+from .theta.bayesian_network import (
     BayesianNetwork as BayesianNetwork,
+    Quilt as Quilt,
+)
+from .theta.bif import CPT as CPT
+from .theta.chain_class import ChainClass as ChainClass
+from .theta.continua import (
     BinaryChainInterval as BinaryChainInterval,
-    ChainClass as ChainClass,
-    ChainLength as ChainLength,
+    ForgettingClass as ForgettingClass,
+    IntervalChain as IntervalChain,
+)
+from .theta.joint_distribution import (
     Cliques as Cliques,
+    GivenLaws as GivenLaws,
+    JointDistribution as JointDistribution,
+)
+from .theta.lengths import ChainLength as ChainLength
+from .theta.markov_chain import MarkovChain as MarkovChain
+from .theta.model_class import ModelClass as ModelClass, draw_model as draw_model
+from .theta.periodic_chain import PeriodicChain as PeriodicChain
+from .theta.secrets import (
     CountIs as CountIs,
     Fact as Fact,
-    ForgettingClass as ForgettingClass,
-    GivenLaws as GivenLaws,
-    HigherOrderChain as HigherOrderChain,
-    IntervalChain as IntervalChain,
-    JointDistribution as JointDistribution,
-    MarkovChain as MarkovChain,
-    ModelClass as ModelClass,
-    PeriodicChain as PeriodicChain,
-    Quilt as Quilt,
     RecordIs as RecordIs,
-    StaysChain as StaysChain,
 )
-from .theta.model_class import draw_model as draw_model
+from .theta.tuple_chains import HigherOrderChain as HigherOrderChain, StaysChain as StaysChain
 
 __all__: list[str]
 __version__: str

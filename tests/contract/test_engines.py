@@ -21,7 +21,8 @@ from pyarrow import parquet
 from optional import ibis_table
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.errors import DataError
-from pufferfish.theta import CPT, BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bif import CPT
 
 START = datetime(2016, 2, 28, 23, 50)
 

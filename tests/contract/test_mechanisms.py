@@ -10,7 +10,7 @@ import pufferfish as pf
 from pufferfish.errors import BudgetExceeded, NotApplicableError, ParameterError
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, Mechanism
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.theta import as_theta
+from pufferfish.theta.model_class import as_theta
 
 P = [[0.9, 0.1], [0.4, 0.6]]
 THREE = [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]

@@ -17,7 +17,7 @@ from paper.experiments.figure_synthetic import gk16_starts
 from paper.experiments.paper import POWER
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import GK16
-from pufferfish.theta import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

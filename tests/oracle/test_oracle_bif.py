@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from optional import pyagrum_or_skip
-from pufferfish.theta import BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 pyagrum = pyagrum_or_skip()
 

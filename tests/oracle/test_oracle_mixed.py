@@ -23,7 +23,7 @@ from pufferfish.errors import BudgetExceeded, ModelError, NotApplicableError, Qu
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, InfluenceBound
 from pufferfish.queries import LinearQuery, StepQuery
-from pufferfish.theta import as_theta
+from pufferfish.theta.model_class import as_theta
 from stretches import leakage_of_stretch
 
 SLACK = 1e-7

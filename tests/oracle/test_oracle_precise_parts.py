@@ -41,7 +41,7 @@ from pufferfish._core.phi.phi import Kernel, LogRatios, close
 from pufferfish._core.phi.rows_between_bounds import IntervalRatios
 from pufferfish._core.quilts.influence import IntervalInfluence
 from pufferfish.errors import ModelError
-from pufferfish.mechanisms.one_query._laws_of_chains import chain_pairs
+from pufferfish.mechanisms.one_query._laws import chain_pairs
 from pufferfish.queries.query import LinearQuery
 from pufferfish.theta.model_class import as_theta
 from single_quilts import Quilts

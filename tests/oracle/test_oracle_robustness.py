@@ -10,8 +10,7 @@ import pytest
 import pufferfish as pf
 from awkward_chains import AWKWARD, Case, dyadic_law, dyadic_matrix
 from enumeration import Enumerated, exact_stationary
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, JointDistribution
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret
 
 Law = dict[tuple[int, ...], Fraction]

@@ -9,7 +9,7 @@ A call with missing, unknown or too many arguments is Python's own TypeError, as
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from operator import index
@@ -189,6 +189,16 @@ def whole_at_least(given: Any, name: str, least: int, also: str = "") -> int:
         number = least - 1
     if number < least:
         raise ParameterError(f"{name} is {given!r}, expected a whole number of at least {least}{also}")
+    return number
+
+
+def real_that(
+    fits: Callable[[float], bool], given: Any, name: str, expected: str, error: type[PufferfishError] = ParameterError
+) -> float:
+    """Return a real number that a user gives, and that fits."""
+    number = real_number(given)
+    if number is None or not fits(number):
+        raise error(f"{name} is {shortened(repr(given))}, expected {expected}")
     return number
 
 

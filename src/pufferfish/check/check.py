@@ -37,8 +37,7 @@ from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.chain import check_transitions
-from pufferfish.fit.coverage import share_covered
-from pufferfish.fit.defend import drawn_again
+from pufferfish.fit.defend import drawn_again, share_covered
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
 from pufferfish.fit.left_out import LeftOut
 from pufferfish.fit.members import Law, Members, largest_by_chance
@@ -46,10 +45,10 @@ from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass, Continuum
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import StaysChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

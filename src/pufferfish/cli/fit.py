@@ -32,8 +32,7 @@ from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import SubjectsFit, fit_each_subject
 from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import ForgettingClass, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import draw_model
 from pufferfish.theta.periodic_chain import PeriodicChain

@@ -25,7 +25,7 @@ from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.model_class import Described, as_theta, lengths_of
 
 COMPOSING = tuple(kind for kind in MECHANISMS if kind.composes)

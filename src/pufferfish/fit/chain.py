@@ -5,33 +5,35 @@ not a guarantee (the noise itself then depends on the secrets).
 """
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_that
+from pufferfish._base.view import counted
 from pufferfish._core.chains.markov import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.continua import IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import clock_named, steps_of_phase
+from pufferfish.theta.tuple_chains import HigherOrderChain
 
-SMOOTHING = 1.0
-"""Transitions that every row is completed by, unless told otherwise."""
-
+SMOOTHING = 1.0  # transitions that every row is completed by, unless told otherwise
 _BISECTIONS = 200
-
-_MOST_SMOOTHING = 1e15
-"""Up to this a count of 1 is not lost beside what is added."""
+_MOST_SMOOTHING = 1e15  # up to this a count of 1 is not lost beside what is added
 
 
 def fit_chain(
     sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = SMOOTHING
 ) -> MarkovChain:
     """Fit a chain to the observed one-step transitions; each row is completed from all rows together.
+
+    A :class:`ModelError` if nothing is added, and a state is never left, or the chain is reducible where its stationary
+    law is asked for. A :class:`ParameterError` if smoothing is negative or above 1e15, where counts would be lost.
 
     Parameters
     ----------
@@ -41,19 +43,8 @@ def fit_chain(
         The initial law of the result: its stationary one, or the class of all.
     smoothing : float, default 1
         So many transitions are added to every row: it stays as often as all rows together do, and leaves for the states
-        as the others enter them. With 0, the likeliest chain, a transition that was never observed has probability 0,
-        which is a claim: that it cannot happen. :func:`made_up` says whether too much of the chain is made up by this.
-
-    Raises
-    ------
-    ModelError
-        If nothing is added, and a state is never left, or the chain is reducible where its stationary law is asked for.
-    ParameterError
-        If smoothing is negative or above 1e15, where counts would be lost.
-
-    References
-    ----------
-    docs/fitting.md
+        as the others enter them. With 0, the likeliest chain, a transition that was never observed cannot happen.
+        :func:`made_up` says whether too much of the chain is made up by this (docs/fitting.md).
 
     Examples
     --------
@@ -65,21 +56,12 @@ def fit_chain(
     """
     added = _checked(sequences, smoothing)
     matrix = smoothed(sequences.transitions, added)
-    lost = np.flatnonzero(matrix.sum(axis=1) == 0)
-    if lost.size:
-        names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")
-        raise ModelError(
-            f"no transition out of state{'s' if lost.size > 1 else ''} {names} was observed; use smoothing (such as "
-            "1), merge states, or leave them out"
-        )
-    return _made(MarkovChain, matrix, initial, states=sequences.states)
+    check_rows(matrix, lambda at: f"out of state {sequences.states[at[0]]!r}", "or merge states, or leave them out")
+    return fitted(MarkovChain, matrix, initial, states=sequences.states)
 
 
 def fit_periodic(
-    sequences: Sequences,
-    *,
-    initial: Literal["stationary", "any"] = "stationary",
-    smoothing: float = SMOOTHING,
+    sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = SMOOTHING
 ) -> PeriodicChain:
     """Fit a transition matrix for each phase of a clock; each row is completed from all phases together.
 
@@ -88,15 +70,8 @@ def fit_periodic(
     sequences : Sequences
         Public data, read with ``clock=``.
     initial, smoothing
-        As for :func:`fit_chain`. The transitions that are added to every row of every phase are spread as those of all
-        phases together: what little is known of an hour is completed by the rest of the day.
-
-    Raises
-    ------
-    ModelError
-        As :func:`fit_chain` does, of each phase.
-    ParameterError
-        If the sequences were read without a clock, or what is added is negative or above 1e15.
+        As for :func:`fit_chain`, as are errors. What is added to every row of every phase is spread as the transitions
+        of all phases together.
 
     Examples
     --------
@@ -109,29 +84,22 @@ def fit_periodic(
     >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
     ('hour', '1h', [[0.9, 0.1], [0.03, 0.97]])
     """
-    added = _checked(sequences, smoothing)
+    added, states = _checked(sequences, smoothing), sequences.states
     if sequences.clock is None or sequences.transitions_by_phase is None:
         raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
     clock, step = sequences.clock, sequences.base.step or sequences.usual_step
     steps_of_phase(clock_named(clock), step)  # what it refuses no smoothing mends
     matrices = completed(sequences.transitions_by_phase, added, smoothed(sequences.transitions, added))
-    rows = matrices.sum(axis=2)
-    if np.any(rows == 0):
-        phase, state = (int(v) for v in np.argwhere(rows == 0)[0])
-        more = int(np.sum(rows == 0)) - 1
-        raise ModelError(
-            f"no transition out of state {sequences.states[state]!r} was observed in phase {phase} of the clock "
-            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as "
-            "1), which uses the transitions of the other phases"
-        )
-    return _made(PeriodicChain, matrices, initial, clock=clock, step=step, states=sequences.states)
+    check_rows(
+        matrices,
+        lambda at: f"out of state {states[at[1]]!r} in phase {at[0]} of the clock {clock!r}",
+        "which uses the transitions of the other phases",
+    )
+    return fitted(PeriodicChain, matrices, initial, clock=clock, step=step, states=states)
 
 
 def fit_order(
-    sequences: Sequences,
-    *,
-    initial: Literal["stationary", "any"] = "stationary",
-    smoothing: float = SMOOTHING,
+    sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = SMOOTHING
 ) -> HigherOrderChain:
     """Fit a chain of higher order; each row is completed from what follows its latest record.
 
@@ -140,15 +108,8 @@ def fit_order(
     sequences : Sequences
         Public data, read with ``order=`` of 2 or more.
     initial, smoothing
-        As for :func:`fit_chain`. The records that are added after every history are spread as those after its latest
-        record alone.
-
-    Raises
-    ------
-    ModelError
-        As :func:`fit_chain` does, of each history.
-    ParameterError
-        If the sequences were read without an order, or what is added is negative or above 1e15.
+        As for :func:`fit_chain`, as are errors. The records that are added after every history are spread as those
+        after its latest record alone.
 
     Examples
     --------
@@ -162,41 +123,29 @@ def fit_order(
     if sequences.histories is None:
         raise ParameterError("the sequences were read without an order: read_sequences(…, order=2)")
     tensor = completed(sequences.histories, added, smoothed(sequences.transitions, added))
-    rows = tensor.sum(axis=-1)
-    if np.any(rows == 0):
-        never = " then ".join(repr(sequences.states[int(x)]) for x in np.argwhere(rows == 0)[0])
-        raise ModelError(
-            f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
-            "smoothing (such as 1), which uses what follows the latest record alone"
-        )
-    return _made(HigherOrderChain, tensor, initial, states=sequences.states)
+    check_rows(
+        tensor,
+        lambda at: f"out of {' then '.join(repr(sequences.states[x]) for x in at)}",
+        "which uses what follows the latest record alone",
+    )
+    return fitted(HigherOrderChain, tensor, initial, states=sequences.states)
 
 
 def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
     r"""Fit bounds that contain all transition probabilities together, with a given confidence.
 
     If the sequences come from a Markov chain with one transition matrix, that matrix lies between the bounds with at
-    least this probability, however long the sequences are and whatever they start with. Every entry gets the interval
-    of :func:`proportion_bounds` at an equal share of what may fail.
+    least this probability, however long the sequences are and whatever they start with (docs/proofs/intervals.md,
+    "Bounds from data"). Every entry gets the interval of :func:`proportion_bounds` at an equal share of what may fail.
+    A :class:`ModelError` if no transition was observed, or there is one state only.
 
     Parameters
     ----------
     sequences : Sequences
-        Public data. Only steps from one observed record to the next are counted, none across gaps; which records are
-        missing is taken as independent of the states. Rows of states that were never left are between 0 and 1.
+        Public data. Steps across gaps are not counted; which records are missing is taken as independent of the states.
+        Rows of states that were never left are between 0 and 1.
     confidence : float, default 0.95
-        Probability, strictly between 0 and 1, that no bound misses.
-
-    Raises
-    ------
-    ModelError
-        If no transition was observed, or there is one state only.
-    ParameterError
-        If confidence is no such probability, or the data are no Sequences.
-
-    References
-    ----------
-    docs/proofs/intervals.md, "Bounds from data".
+        Probability, strictly between 0 and 1, that no bound misses; else a :class:`ParameterError`.
 
     Examples
     --------
@@ -207,16 +156,11 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    probability = real_number(confidence)
-    if probability is None or not 0 < probability < 1:
-        raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    expected = "a probability such as 0.95, above 0 and below 1"
+    confidence = real_that(lambda number: 0 < number < 1, confidence, "confidence", expected)
     check_transitions(sequences)
+    check_several(sequences.states)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
-    if k < 2:
-        raise ModelError(
-            f"there is one state, {sequences.states[0]!r}: a record that never changes has nothing to hide; read the "
-            "sequences with all states that can occur"
-        )
     share = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
     lower, upper = np.zeros((k, k)), np.ones((k, k))
     for x, y in np.ndindex(k, 1 if k == 2 else k):
@@ -239,15 +183,10 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
     .. math:: \frac{B(s + 1/2, n - s + 1/2)}{B(1/2, 1/2)} \le \frac{p^s (1 - p)^{n - s}}{\mathrm{miss}},
 
     rounded outwards. The left side over p^s (1 − p)^{n−s} is a martingale in n that starts at 1, so by Ville's
-    inequality the true p is left out at *any* n with probability at most ``miss``: stopping rules do no harm. Bounds
-    for a fixed n, such as those of Clopper and Pearson, do not cover a state's exits, whose number is random.
+    inequality the true p is left out at *any* n with probability at most ``miss`` (H. Robbins, Ann. Math. Statist. 41,
+    1970). Bounds for a fixed n, such as those of Clopper and Pearson, do not cover a state's exits, whose number is
+    random.
 
-    References
-    ----------
-    H. Robbins, "Statistical methods related to the law of the iterated logarithm", Ann. Math. Statist. 41 (1970).
-
-    Examples
-    --------
     >>> [round(bound, 4) for bound in proportion_bounds(30, 100, 0.05)]
     [0.1657, 0.4628]
     """
@@ -279,10 +218,8 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
 
 def added_count(name: str, count: float) -> float:
     """Return what is added to counts as a float."""
-    added = real_number(count)
-    if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
-    return added
+    expected = f"a number from 0 to {_MOST_SMOOTHING:g}, such as 1"
+    return real_that(lambda number: 0 <= number <= _MOST_SMOOTHING, count, name, expected)
 
 
 def _checked(sequences: Sequences, smoothing: float) -> float:
@@ -292,8 +229,16 @@ def _checked(sequences: Sequences, smoothing: float) -> float:
     return added
 
 
-def _made(model: Any, *laws: Any, **more: Any) -> Any:
-    """Return a fitted model; what it refuses is said with the remedies that a fit has."""
+def check_rows(laws: NDArray[np.float64], where: Callable[[list[int]], str], smoothing: str) -> None:
+    """Refuse laws with a row of which nothing was counted: ``where`` says which, ``smoothing`` what that would do."""
+    empty: list[list[int]] = np.argwhere(laws.sum(axis=-1) == 0).tolist()
+    if empty:
+        more = f" (and {counted(len(empty) - 1, 'more such row')})" if len(empty) > 1 else ""
+        raise ModelError(f"no transition {where(empty[0])} was observed{more}; use smoothing (such as 1), {smoothing}")
+
+
+def fitted(model: Any, *laws: Any, whose: str = "", **more: Any) -> Any:
+    """Return a fitted model; what it refuses is said with the remedies that a fit has, and ``whose`` law it is."""
     try:
         return model(*laws, **more)
     except ModelError as error:
@@ -306,13 +251,27 @@ def _made(model: Any, *laws: Any, **more: Any) -> Any:
                 "(--states A,B on the command line)"
             ) from error
         said = said.replace("initial_distribution=", "initial=").replace('an array or "any"', 'initial="any"')
-        raise ModelError(f"{said}; or use smoothing (such as 1), which lets every transition happen") from error
+        raise ModelError(f"{whose}{said}; or use smoothing (such as 1), which lets every transition happen") from error
+
+
+def check_sequences(sequences: Any) -> None:
+    """Refuse what is no Sequences."""
+    if not isinstance(sequences, Sequences):
+        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
+
+
+def check_several(states: Sequence[str]) -> None:
+    """Refuse one state alone."""
+    if len(states) < 2:
+        raise ModelError(
+            f"there is one state, {states[0]!r}: a record that never changes has nothing to hide; name all states that "
+            "can occur"
+        )
 
 
 def check_transitions(sequences: Any) -> None:
     """Refuse what is no Sequences, or holds no transition."""
-    if not isinstance(sequences, Sequences):
-        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
+    check_sequences(sequences)
     if not sequences.transitions.any():
         raise ModelError(
             "no two consecutive records of a subject were observed, so there is no transition to count; "

@@ -8,7 +8,10 @@ The rule. People are the subjects with at least 2,000 transitions; nobody else i
 *   Where memory or kinds of stay are in, everybody's own law of that kind is in too if it gains on left-out days more
     than ten nats, and more than its standard error, over everybody's own chain and over the pooled law of its kind.
 *   Asked for more cover than that gives, or for slower stays, it adds every member once more with longer stays.
-*   How many people that covers is said by :mod:`.coverage`.
+
+With M_i the noise that person i's own laws need, and people who are alike, drawn alike and with as much data, the next
+person needs no more than the largest M_i with probability N / (N + 1), whatever the rule that made the laws. What is
+beyond adds members whose stays are longer, and rests on a Pareto tail of the noises.
 """
 
 import math
@@ -17,21 +20,194 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pufferfish._base.checked import real_number, whole_at_least
+from pufferfish._base.checked import real_that, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import part_of
+from pufferfish._base.view import counted
 from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.coverage import Coverage, covered
 from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut
 from pufferfish.fit.members import PEOPLE, Law, Members, largest_by_chance, leakage_of, noise_of, worst_of
 from pufferfish.theta.chain_class import ChainClass
 
-__all__ = ["Coverage", "DefendedFit", "Kind", "drawn_again", "fit_defend"]
+# -- How many people the noise of a class covers -----------------------------------------------------------------------
 
-_DRAWS = 30
-"""How often days are drawn again to say how sure the noise of who decides is."""
+_STEEPEST = 2.5  # tails of people's noise are taken to fall no faster than this power
+_LOST = 0.02  # how much cover it costs that own kinds of stay are estimated, or states were not seen
+_UNSEEN = 1 / 4  # share of people beyond which states that they were never seen to leave cost cover (docs/results.md)
+_FEWEST = 9  # people from which on a share that is covered is said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage(ReadOnly):
+    """How many people the noise of a class covers, and the assumptions of that number.
+
+    Parameters
+    ----------
+    people, released : int
+        N, the people that were counted, and M, how many people shall all be covered at once.
+    slower : float
+        How many times as long the stays of additional members are; 1 for none.
+    share, sure : float or None
+        The share of people that is covered, expected and with 95% confidence; None where that cannot be said: where
+        there are too few people, and of ``sure`` where stays were made longer.
+    tail : float or None
+        The index of the Pareto tail that a share beyond N / (N + 1) rests on.
+    of_stays : bool
+        Whether everybody's own kinds of stay are in, which are estimated.
+    unseen : int
+        How many people were never seen to leave some state: what they would do there is taken from the others.
+    next_leakage : float or None
+        What noise for all others would leak to the one who differs most from them.
+    left_out : tuple of str
+        The slowest people, where they were left out.
+    """
+
+    people: int
+    released: int = 1
+    slower: float = 1.0
+    share: float | None = None
+    sure: float | None = None
+    tail: float | None = None
+    of_stays: bool = False
+    unseen: int = 0
+    next_leakage: float | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> float:
+        """How much less than N / (N + 1) is said, since habits were estimated."""
+        return _LOST if self.of_stays or self.unseen > _UNSEEN * self.people else 0.0
+
+    @property
+    def origin(self) -> str:
+        """What is said of it where Θ came from: who was left out, how stays were made longer, and the sentence."""
+        dropped = f"left out: {', '.join(self.left_out)}; " if self.left_out else ""
+        slower = f"every member once more with stays {self.slower:.3g} times as long; " if self.slower > 1 else ""
+        return f"{dropped}{slower}{self.sentence.removesuffix('.')}"
+
+    @property
+    def sentence(self) -> str:
+        """What may be said of it, with its conditions."""
+        known = "Somebody who does not know whose habits hold is not covered."
+        if self.share is None:
+            whom = "one series" if self.people < 2 else counted(self.people, "person", "people")
+            return f"Of {whom} no share of others can be defended: the noise is for the habits in Θ. {known}"
+        if self.released > 1:
+            return (
+                f"If {self.released:,} people and the {self.people:,} surveyed are alike, drawn alike and with as much "
+                f"data, the habits of all of them are covered with probability {_percent(self.share)}. {known}"
+            )
+        sure = "" if self.sure is None else f" ({_percent(self.sure)} with 95% confidence)"
+        why = "estimated stays cost" if self.of_stays else f"states cost that {self.unseen} of them never left"
+        if self.lost and self.sure is None and self.tail is None:
+            sure = f" ({_percent(self.share + self.lost)} less the .02 that {why})"
+        elif self.lost and self.sure is not None:
+            exact = _percent(self.people / (self.people + 1)), _percent(0.05 ** (1 / self.people))
+            sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that {why})"
+        power = f"{0 if self.tail is None else self.tail:.2g}"
+        rests = f", if the slowest habits thin out like a power of {power}, as those surveyed suggest,"
+        covers = (
+            f"Of people like the {self.people:,} surveyed, drawn alike and with as much data, at least "
+            f"{_percent(self.share)} on average{sure}{'' if self.tail is None else rests} have habits under which this "
+            "noise leaks at most ε to somebody who knows these habits."
+        )
+        if self.next_leakage is None:
+            return f"{covers} {known}"
+        others = "Noise for all others here would leak to the one who differs most from them"
+        return f"{covers} {others} {self.next_leakage:.3g} where ε is 1. {known}"
+
+
+def covered(
+    kept: Sequence[Law],
+    subjects: Sequence[str],
+    *,
+    share: float | None = None,
+    people: int = 1,
+    slower: float = 1.0,
+    drop_slowest: bool = False,
+    unseen: int = 0,
+) -> tuple[Coverage, list[Law]]:
+    """Return how many people a class covers, and its members, fewer or more as :func:`fit_defend` is asked."""
+    needs: dict[int, float] = {}
+    for law in kept:
+        if law.who is not None:
+            needs[law.who] = max(needs.get(law.who, 0.0), law.noise)
+    slowest = sorted(needs, key=lambda who: -needs[who])
+    coverage = Coverage(
+        people=len(slowest),
+        released=people,
+        slower=slower,
+        of_stays=any(law.kind == "own stays" for law in kept),
+        unseen=unseen,
+    )
+    n, lost = coverage.people, coverage.lost
+    if n < _FEWEST:
+        return coverage, _members(kept, slower)
+    dropped, tail = set[int](), None
+    if share is not None:
+        beyond = (1 - share) * (n + 1)
+        if beyond < 1:
+            tail = _tail([needs[who] for who in slowest])
+            slower = max(slower, beyond ** (-1 / tail))
+        elif drop_slowest:
+            dropped = set(slowest[: int(beyond) - 1])
+    r = len(dropped) + 1  # the noise is that of the r-th slowest person
+    expected = (n + 1 - r) / (n + 1) - lost
+    if people > 1:  # N / (N + M), of as many surveyed as would cover one person so surely
+        surveyed = expected / (1 - expected)
+        expected = surveyed / (surveyed + people)
+    left = [law for law in kept if law.who is None or law.who not in dropped]
+    coverage = replace(
+        coverage,
+        slower=slower,
+        share=share if tail is not None else expected,
+        sure=None if tail is not None or r > 1 or people > 1 else 0.05 ** (1 / n) - lost,
+        tail=tail,
+        next_leakage=_to_the_slowest(left, slowest[len(dropped)]),
+        left_out=tuple(subjects[who] for who in sorted(dropped)),
+    )
+    return coverage, _members(left, slower)
+
+
+def _members(laws: Sequence[Law], slower: float) -> list[Law]:
+    slowest_first = sorted(laws, key=lambda law: -law.noise) if slower > 1 else []
+    return [*laws, *(law.slower(slower) for law in slowest_first)]
+
+
+def _tail(needs: Sequence[float]) -> float:
+    """Return the index of a Pareto tail of the upper third of noises, at most the steepest that is taken."""
+    third = -(-len(needs) // 3)
+    logs = np.log(needs)
+    mean = float(np.mean(logs[:third] - logs[third])) if third < len(needs) else 0.0
+    return min(1 / mean, _STEEPEST) if mean > 0 else _STEEPEST
+
+
+def _to_the_slowest(laws: Sequence[Law], who: int) -> float:
+    """Return what noise for all others leaks to the slowest person that is in."""
+    noise = max(law.noise for law in laws if law.who != who)
+    return max(leakage_of(law.model, noise) for law in laws if law.who == who)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
+def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: int = 0) -> Coverage:
+    """Return what may be said where the noise of a class is enough for the habits of some of the people asked.
+
+    >>> share_covered(19, 19).share, share_covered(19, 10).share, share_covered(8, 8).share
+    (0.95, 0.5, None)
+    """
+    known = Coverage(people=people, of_stays=of_stays, unseen=unseen)
+    return known if people < _FEWEST else replace(known, share=max(within / (people + 1) - known.lost, 0.0))
+
+
+# -- A class that can be defended --------------------------------------------------------------------------------------
+
+
+_DRAWS = 30  # how often days are drawn again to say how sure the noise of who decides is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +235,8 @@ class DefendedFit(ReadOnly):
 
     Parameters
     ----------
-    theta : class of chains
-        The class: all members that were kept.
-    sequences : Sequences
-        What it was fitted to.
+    theta, sequences : ChainClass, Sequences
+        The class, of all members that were kept, and what it was fitted to.
     kinds : tuple of Kind
         What was tried, kept or not.
     coverage : Coverage
@@ -96,6 +270,9 @@ def fit_defend(
 ) -> DefendedFit:
     """Fit a class Θ that can be defended to public data.
 
+    A :class:`ParameterError` if the sequences were read without ``daily``, or an argument is out of range. A
+    :class:`ModelError` if the chain of all has no stationary law.
+
     Parameters
     ----------
     sequences : Sequences
@@ -104,18 +281,11 @@ def fit_defend(
         The share of people to cover, such as 0.99. What is beyond N / (N + 1) of N people adds members whose stays are
         longer, and rests on a tail of people's noise.
     slower : float, optional
-        Add every member once more, with stays so many times as long, such as 1.3: a margin for habits that change.
+        Add every member once more, with stays so many times as long, 1 to 100: a margin for habits that change.
     drop_slowest : bool, default False
         Leave out as many of the slowest people as ``cover`` allows.
     people : int, default 1
         How many people the release is about, who shall all be covered.
-
-    Raises
-    ------
-    ParameterError
-        If the sequences were read without ``daily``, cover is no share, or slower is below 1.
-    ModelError
-        If the chain of all has no stationary law.
 
     Examples
     --------
@@ -128,12 +298,11 @@ def fit_defend(
     >>> [kind.kind for kind in fit.kinds if kind.kept][:2], fit.coverage.people, fit.coverage.share
     (['pooled', 'own'], 2, None)
     """
-    share = None if cover is None else real_number(cover)
-    if cover is not None and (share is None or not 0.5 <= share < 1):
-        raise ParameterError(f"cover is {cover!r}, expected a share of people such as 0.95, at least 0.5 and below 1")
-    factor = 1.0 if slower is None else real_number(slower)
-    if factor is None or not 1 <= factor <= 100:
-        raise ParameterError(f"slower is {slower!r}, expected a factor from 1 to 100 by which stays get longer")
+    share, expected = None, "a share of people such as 0.95, at least 0.5 and below 1"
+    if cover is not None:
+        share = real_that(lambda number: 0.5 <= number < 1, cover, "cover", expected)
+    longer = "a factor from 1 to 100 by which stays get longer"
+    factor = 1.0 if slower is None else real_that(lambda number: 1 <= number <= 100, slower, "slower", longer)
     many = whole_at_least(people, "people", 1, ", the number of people in a release")
     if drop_slowest and share is None:
         raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")

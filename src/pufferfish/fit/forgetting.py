@@ -18,16 +18,15 @@ from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.chain import added_count
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.fit.chain import added_count, check_several
+from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import as_theta
 
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
 
-SMOOTHING = 10.0
-"""Independent pairs of the pool that are added to every row of a subject, unless told otherwise."""
+SMOOTHING = 10.0  # independent pairs of the pool that are added to every row of a subject, unless told otherwise
 
 Matrix = NDArray[np.float64]
 
@@ -39,24 +38,15 @@ def overlap(chain: Any, steps: Sequence[int]) -> tuple[float, ...]: ...
 def overlap(chain: Any, steps: Any) -> Any:
     """Return the smallest overlap of the laws of a chain's state, given any two states some steps earlier or later.
 
+    It is in [0, 1], rounded down: what :class:`ForgettingClass` takes.
+
     Parameters
     ----------
     chain : MarkovChain, or sequence of these
-        Stationary chains; of several the least overlap.
+        Stationary chains; of several the least overlap. Others are refused (NotApplicableError): their past depends on
+        the time.
     steps : int, or sequence of int
-        How many steps apart; of several there are as many overlaps.
-
-    Returns
-    -------
-    float, or tuple of float
-        In [0, 1], rounded down: what :class:`ForgettingClass` takes.
-
-    Raises
-    ------
-    NotApplicableError
-        If a chain does not start with its stationary law: its past then depends on the time.
-    ParameterError
-        If steps are no whole numbers of at least 1.
+        How many steps apart, at least 1; of several there are as many overlaps.
 
     Examples
     --------
@@ -98,22 +88,9 @@ def _least_shared(rows: Matrix) -> float:
 class OverlapEstimate(ReadOnly):
     """How much habits overlap after some steps, by public data.
 
-    Parameters
-    ----------
-    steps : int
-        How many steps apart.
-    overlap : float
-        Of the subject with the least: what the class takes.
-    subject : str
-        That subject; "" where the table is one chain.
-    direction : {"later", "earlier"}
-        Whether the state so many steps later decides, or so many earlier.
-    pooled : float
-        Overlap of all subjects' pairs taken as one person's.
-    pairs : int
-        Pairs of states that were counted.
-    subjects : int
-        Subjects with such pairs.
+    ``overlap`` is that of the ``subject`` ("" where the table is one chain) with the least, about the state so many
+    steps later or earlier, which is the ``direction``; ``pooled`` that of all subjects' pairs taken as one person's.
+    ``pairs`` of states were counted, of so many ``subjects``.
     """
 
     steps: int
@@ -129,16 +106,8 @@ class OverlapEstimate(ReadOnly):
 class ForgettingFit(ReadOnly):
     """A forgetting class from public data, and what it was estimated from.
 
-    Parameters
-    ----------
-    theta : ForgettingClass
-        The class.
-    estimates : tuple of OverlapEstimate
-        One for each time of forgetting, the shortest first.
-    sequences : Sequences
-        The table as it was read.
-    smoothing : float
-        Independent pairs of the pool that every row of a subject was given.
+    ``estimates`` are one for each time of forgetting, the shortest first; ``smoothing`` is how many independent pairs
+    of the pool every row of a subject was given.
     """
 
     theta: ForgettingClass
@@ -152,26 +121,19 @@ def fit_forgetting(
 ) -> ForgettingFit:
     """Estimate from public data how much habits overlap after some time; the subject with the least overlap decides.
 
-    For every subject the pairs of states so many steps apart make two tables of shares, one for the later state and one
-    for the earlier. A table from few pairs looks less forgetful than the person is, so every row gets some of the pool:
-    the pairs of all subjects. Pairs that overlap in time repeat each other: n steps apart, every n pairs count as one.
+    A table from few pairs looks less forgetful than the person is, so every row gets some of the pool: the pairs of all
+    subjects. Pairs that overlap in time repeat each other: n steps apart, every n pairs count as one. A
+    :class:`ModelError` if there are no pairs so far apart, a state is in none of them, or two states have no overlap.
 
     Parameters
     ----------
     source, state, **reading
-        The public data, as for :func:`read_sequences`.
+        The public data, as for :func:`read_sequences`, as are errors.
     forgets : int, str, or sequence of these
         After how many steps, or after what time, such as ``"8min"``: as many steps as it has, rounded up.
     smoothing : float, default 10
         How many independent pairs of the pool every row of a subject is given. 0 takes subjects as they are: then a
         state that a subject was in once decides.
-
-    Raises
-    ------
-    ModelError
-        If there are no pairs so far apart, a state is in none of them, or two states have no overlap.
-    ParameterError, DataError
-        As :func:`read_sequences` does.
 
     Examples
     --------
@@ -210,10 +172,10 @@ def _whose(estimate: OverlapEstimate) -> str:
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
     estimate = overlap_of(pairs, states, added)
     if not estimate.overlap > 0:
-        whose = f" of subject {estimate.subject!r}" if estimate.subject else ""
         raise ModelError(
-            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two "
-            f"states{whose}: forget after more steps, merge rare states, or use more smoothing"
+            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two states"
+            f"{f' of subject {estimate.subject!r}' if estimate.subject else ''}: forget after more steps, merge rare "
+            "states, or use more smoothing"
         )
     return estimate
 
@@ -232,8 +194,7 @@ def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> Over
         raise ModelError(
             f"state {names[0]!r} has no record {n} steps before or after it: merge states, or leave it out of states"
         )
-    if pool.shape[0] < 2:
-        raise ModelError(f"there is one state, {states[0]!r}: a record that never changes has nothing to hide")
+    check_several(states)
     worst: tuple[float, str, Literal["later", "earlier"]] = math.inf, "", "later"
     for who, counts in zip(pairs.subjects, pairs.counts, strict=True):
         later, earlier = (_smoothed(a / n, b, added) for a, b in ((counts, pool), (counts.T, pool.T)))

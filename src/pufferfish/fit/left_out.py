@@ -1,9 +1,8 @@
 r"""How well laws predict days that they were not fitted to.
 
-Transitions of one day tell of each other, so a law that is tried on some of them, and fitted to the others, looks
-better than it is. Here whole days are left out: the pairs of a subject and a day are divided into five parts, and each
-part is predicted by laws that were fitted to the other four. What is said of a day is one number, its log likelihood,
-and gains and their standard errors are taken over days, or over subjects where there are many.
+Transitions of one day tell of each other, so whole days are left out: the pairs of a subject and a day are divided into
+five parts, and each part is predicted by laws that were fitted to the other four. What is said of a day is one number,
+its log likelihood, and gains and their standard errors are taken over days, or over subjects where there are many.
 
 The laws are those of :data:`pufferfish.fit.members.CALLED`; each row of them is completed by w transitions of a simpler
 law, where w predicts best. Kinds of stay (:mod:`.mixture`) predict runs of equal states whose beginning was seen, the
@@ -24,47 +23,28 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import report_progress
 from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish.errors import ParameterError
+from pufferfish.fit.chain import check_sequences, check_several
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-MOST_KINDS = 3
-"""Kinds of stay in a state that are tried: a fourth was not seen to predict left-out days any better."""
-
-MOST_FOLLOWED = 80
-"""Kinds of stay of all states together that are tried: a bound follows no more."""
-
-POOLED_STAYS = 10.0
-"""Stays of all subjects together that every state of a subject is given."""
-
-LEAST_GAIN = 10.0
-"""Nats that a richer law must gain at least, and twice its standard error."""
-
+MOST_KINDS = 3  # kinds of stay in a state that are tried: a fourth was not seen to predict left-out days any better
+MOST_FOLLOWED = 80  # kinds of stay of all states together that are tried: a bound follows no more
+POOLED_STAYS = 10.0  # stays of all subjects together that every state of a subject is given
+LEAST_GAIN = 10.0  # nats that a richer law must gain at least, and twice its standard error
 _FOLDS = 5
 
-_WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-"""Transitions of a simpler law that a row is given, of which the best is taken."""
-
-_WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)
-"""The same for a subject's stays; of each of them a mixture is fitted anew."""
-
-_MANY_SUBJECTS = 10
-"""From so many subjects on gains are taken over subjects, else over days."""
-
-_LEVEL = 0.02
-"""The probability, at most, that one of all subjects is found to differ where none does."""
-
-_FEWEST_DAYS = 5
-"""Days from which on a subject is judged by itself."""
-
-_NEVER = -50.0
-"""Nats: what a stay is worth that a fit to other days takes for impossible."""
+_WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # transitions of a simpler law that a row is given
+_WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)  # the same for a subject's stays; each is fitted anew
+_MANY_SUBJECTS = 10  # from so many subjects on gains are taken over subjects, else over days
+_LEVEL = 0.02  # the probability, at most, that one of all subjects is found to differ where none does
+_FEWEST_DAYS = 5  # days from which on a subject is judged by itself
+_NEVER = -50.0  # nats: what a stay is worth that a fit to other days takes for impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +77,16 @@ class LeftOut:
         self.blocks = named.shape[1]
         self._subject: Whole = named[0]
         self._of_steps, self._of_runs = block[: len(steps.number)], block[len(steps.number) :]
-        self.most = most_kinds(self._k)
-        """How many kinds of stay are tried: of very many states fewer can be followed."""
-        self.kinds = self.most
-        """How many kinds of stay predict best."""
-        self.weights: dict[str, float] = {}
-        """How many transitions of a simpler law the rows of each law are best given."""
+        self.most = most_kinds(self._k)  # how many kinds of stay are tried: of very many states fewer can be followed
+        self.kinds = self.most  # how many kinds of stay predict best
+        self.weights: dict[str, float] = {}  # how many transitions of a simpler law the rows of each law are best given
         self._scores: dict[str, Array] = {}
         if self.blocks > 1:
             self._score_steps()
             self._score_runs()
 
     def gain(self, law: str, *simpler: str) -> Gain:
-        """Return how much likelier a law makes left-out days than the likeliest of some simpler ones.
-
-        Laws of kinds of stay end in ``stays``, and are compared with the others on the same runs.
-        """
+        """Return how much likelier a law makes left-out days than the likeliest of some simpler ones."""
         if self.blocks < 2:
             return Gain(0.0, np.inf)
         on_runs = law.endswith("stays")
@@ -354,14 +328,10 @@ def most_kinds(k: int) -> int:
 
 def daily_of(sequences: Sequences) -> Daily:
     """Return what was counted by subject and day."""
-    if not isinstance(sequences, Sequences):
-        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
+    check_sequences(sequences)
     if sequences.daily is None:
         raise ParameterError("the sequences were read without daily: read_sequences(…, daily=True)")
-    if len(sequences.states) < 2:
-        raise ModelError(
-            f"there is one state, {sequences.states[0]!r}: a record that never changes has nothing to hide"
-        )
+    check_several(sequences.states)
     return sequences.daily
 
 

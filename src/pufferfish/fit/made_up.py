@@ -22,17 +22,10 @@ from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
 from pufferfish.theta.markov_chain import MarkovChain
 
-_SHARE, _CHANGE = 0.05, 1.1
-"""Shares above the one, and noise and stays that change by more than this factor, are too much."""
-
-_LIGHTER = 100
-"""By so much less a model is completed that is none without."""
-
-_MOST_STATES = 80
-"""With so many states, or tuples of them, propagation takes a minute."""
-
-_LONG = 10**6
-"""Records of the chain that noise is compared for."""
+_SHARE, _CHANGE = 0.05, 1.1  # larger shares, and noise and stays that change by a larger factor, are too much
+_LIGHTER = 100  # by so much less a model is completed that is none without
+_MOST_STATES = 80  # with so many states, or tuples of them, propagation takes a minute
+_LONG = 10**6  # records of the chain that noise is compared for
 
 Pair = tuple[float, float]
 
@@ -43,18 +36,15 @@ class MadeUp(ReadOnly):
 
     Parameters
     ----------
-    smoothing : float
-        Transitions that every row was completed by.
-    share : float
-        Made-up share of the rows, weighted by how often they were visited.
+    smoothing, share : float
+        Transitions that every row was completed by; and their share of the rows, by how often these were visited.
     stay : (float, float)
         Mean stay in a state, in records, of the visited rows: as they were observed, and in the model.
     noise : (float, float) or None
-        Noise multiplier of a histogram at ε = 1 of one long chain: without smoothing, and with it.
+        Noise multiplier of a histogram at ε = 1 of one long chain: without smoothing, and with it; None where ``why``
+        says why it is not compared.
     lighter : float
         What stands for no smoothing in ``noise``: 0, or a hundredth of it where there is no model without.
-    why : str
-        Why the noise is not compared; "" if it is.
     """
 
     smoothing: float
@@ -105,15 +95,8 @@ def made_up(
     """Return how much of a fitted model smoothing invents: of its rows, its stays and its noise; see docs/fitting.md.
 
     Of data that were read with a clock it is about :func:`fit_periodic`, with an order about :func:`fit_order`, else
-    about :func:`fit_chain`. That of :func:`fit_each_subject` is a part of what it returns. The command line refuses to
-    write a model where it is too much, of which ``too_much`` says why.
-
-    Parameters
-    ----------
-    data : Sequences
-        Public data.
-    smoothing, initial
-        As they are given to the fit, whose errors it has.
+    about :func:`fit_chain`, whose arguments and errors these are. The command line refuses to write a model where it is
+    too much, of which ``too_much`` says why.
 
     Examples
     --------
@@ -187,10 +170,7 @@ def judged(
     lighter: float = 0.0,
     why: str = "",
 ) -> MadeUp:
-    """Return how much of rows of laws the counts of their transitions do not say; both have shape (…, k, k).
-
-    The last axes are the state now and the next one; the rest is as in :class:`MadeUp`.
-    """
+    """Return how much of rows of laws the counts of their transitions do not say; both have shape (…, k, k)."""
     visits = counts.sum(axis=-1)
     total = float(visits.sum())
     share = float((visits * (smoothing / np.maximum(visits + smoothing, 1))).sum()) / total

@@ -25,18 +25,14 @@ from pufferfish.fit.subjects import own_matrices, own_matrix
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 Array = NDArray[np.float64]
 
-PEOPLE = 2000
-"""Transitions from which on a subject is counted."""
-
-_LONG = 10**6
-"""Records of the series that noise is compared for."""
+PEOPLE = 2000  # transitions from which on a subject is counted
+_LONG = 10**6  # records of the series that noise is compared for
 
 CALLED = {
     "pooled": "one chain of all",
@@ -95,10 +91,7 @@ def worst_of(laws: Sequence[Law]) -> Law:
 
 
 class Members:
-    """How every kind of member is fitted to days: with ``kinds`` kinds of stay in each state.
-
-    ``weights`` says how many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
-    """
+    """How every kind of member is fitted to days, with ``kinds`` of stay; rows get ``weights`` of the pooled chain."""
 
     def __init__(
         self, sequences: Sequences, *, kinds: int = MOST_KINDS, weights: Mapping[str, float] | None = None
@@ -212,8 +205,7 @@ def _counted(shape: tuple[int, ...], places: tuple[NDArray[np.int64], ...], step
 # one chain of all is simulated for every person, as long as each was observed, and everybody's own chain is fitted to
 # that: what people's own chains need beyond it is theirs, and not chance.
 
-_PIECE = 1000
-"""Transitions that are simulated one after the other; more of a person are further pieces, side by side."""
+_PIECE = 1000  # transitions that are simulated one after the other; more of a person are further pieces, side by side
 
 
 def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: int = 0) -> NDArray[np.float64]:
@@ -221,8 +213,6 @@ def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: 
 
     ``transitions`` are everybody's, of shape (people, k, k); all of them are simulated ``draws`` times.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> ten_alike = np.tile([[160, 40], [40, 160]], (10, 1, 1))
     >>> largest = largest_by_chance(ten_alike)

@@ -1,12 +1,9 @@
-r"""Stays in one state as a mixture of geometric ones, from how long they were seen to last.
+"""Stays in one state as a mixture of geometric ones, from how long they were seen to last.
 
-.. math::
-    P(\text{a stay has } n \text{ records}) = \sum_i a_i s_i^{n-1} (1 - s_i), \qquad
-    P(\text{it has at least } n) = \sum_i a_i s_i^{n-1},
-
-with shares a_i and probabilities s_i to go on. Stays that a gap cuts off lasted at least as long as was seen; those
-whose beginning was not seen are left out. Expectation and maximisation start from several divisions of the stays by
-length, for there are several optima, and the likeliest is taken.
+A stay has n records with probability Σ_i a_i s_i^{n−1} (1 − s_i), and at least n with Σ_i a_i s_i^{n−1}, by shares a_i
+and probabilities s_i to go on. Stays that a gap cuts off lasted at least as long as was seen; those whose beginning was
+not seen are left out. Expectation and maximisation start from several divisions of the stays by length, for there are
+several optima, and the likeliest is taken.
 """
 
 import math
@@ -22,11 +19,8 @@ from pufferfish.data.daily import Runs
 
 Array = NDArray[np.float64]
 
-_SPLITS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
-"""Shares of the shortest stays at which a start of the search divides them."""
-
-_LEAST_EXITS = 0.5
-"""A kind of stay that fewer ends were seen of is none of its own: the rest of it is cut off, and may last for ever."""
+_SPLITS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)  # shares of the shortest stays at which a start divides them
+_LEAST_EXITS = 0.5  # a kind of which fewer ends were seen is none of its own: it may last for ever
 
 _MOST_ROUNDS = 2000
 _SETTLED = 1e-10
@@ -85,10 +79,7 @@ class Mixture:
 
 
 def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> Mixture:
-    """Return the likeliest mixture of so many kinds, of fewer where a kind would have no stay that ended.
-
-    The search begins at ``start``, the mixture of nearly the same stays, or at several divisions of the stays.
-    """
+    """Return the likeliest mixture of so many kinds, fewer where one has no stay that ended, from a start if given."""
     if not stays.ended.sum():  # how they end is not known: half a stay of one record, which ends
         stays = StaysSeen(np.array([1.0, *stays.lasted]), np.array([0.5, *stays.ended]), np.array([0.0, *stays.cut]))
     best: tuple[float, Mixture] | None = None
@@ -104,10 +95,7 @@ def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> M
 
 
 def climbed(stays: StaysSeen, start: Mixture, prior: Mixture, weight: float) -> tuple[Mixture, Array]:
-    """Return where expectation and maximisation lead from a start, and how many stays of each kind ended.
-
-    So many stays of the prior's kinds, each of them labelled, are added to those that were seen.
-    """
+    """Return where expectation and maximisation lead, so many stays of a prior added, and how many of each ended."""
     shares, keeps, exits = start.shares.copy(), start.keeps.copy(), np.zeros(len(start.shares))
     added = weight * prior.shares
     seen = stays.lasted, stays.ended, stays.cut

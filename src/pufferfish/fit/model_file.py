@@ -25,7 +25,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import BIF_MARK, bif_text
 from pufferfish.theta.chain_class import STATED
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import CONDEMNED, NEVER_CHECKED, ChainRecord, Checking, ThetaRecord
@@ -37,8 +37,7 @@ VERSION = 1
 
 MODEL = record_kind("model", FORMAT, "releases may depend on it; name another file, or give --overwrite")
 
-BIF = (".bif", ".bif.gz")
-"""How names of networks in another format end."""
+BIF = (".bif", ".bif.gz")  # how names of networks in another format end
 
 BIF_FILE = Kind("network", lambda content: content.startswith(BIF_MARK.encode()), MODEL.keep, BIF[:1])
 """Of networks in BIF only those are replaced that were written here."""
@@ -51,23 +50,16 @@ class Model(Printed, ReadOnly):
     Parameters
     ----------
     theta : ChainClass, ModelClass of networks, a class such as IntervalChain, or what makes one of them
-        The class: Markov chains, or Bayesian networks.
+        The class: Markov chains, or Bayesian networks; else a :class:`ModelError`.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
     step : str, optional
         Time that one transition takes, such as "1min"; a table with another step is refused. Of chains only.
     fitted_on : str, optional
-        Fingerprint of the table that Θ was fitted to, so that a release of that table is refused: ``data.fingerprint``
-        of what was read; of several tables with spaces between them.
+        ``data.fingerprint`` of the table that Θ was fitted to, whose release is refused; of several tables with spaces
+        between them.
     checked : Checking, optional
         What ``pufferfish check`` said of it last.
-
-    Raises
-    ------
-    ModelError
-        If Θ is made of other models.
-    ParameterError
-        If bins, step or fitted_on are none, bins make other states, or networks come with bins or a step.
     """
 
     theta: Theta
@@ -103,19 +95,16 @@ class Model(Printed, ReadOnly):
     def fitted(cls, theta: Any, data: Sequences | Rows) -> Self:
         """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
 
-        It keeps the table's bins, the time that one step takes, and a fingerprint of what was read. So mechanisms that
-        are given the model, and not its Θ alone, let a release refuse data of another step, and the table that the
-        model was fitted to, or a part of it.
+        It keeps the table's bins, the time that one step takes, and a fingerprint of what was read: mechanisms that are
+        given the model, and not its Θ alone, refuse data of another step, and the table that it was fitted to.
 
         Parameters
         ----------
-        theta : MarkovChain, IntervalChain, or another model of chains; networks
+        theta : model of chains, or networks
             What was fitted, by :func:`fit_chain`, :func:`fit_network` or another.
         data : Sequences, or Rows for networks
             What it was fitted to; sequences read with ``max_gap`` or ``step``: otherwise nothing says how long a step
-            takes.
-
-        Raises ParameterError if the data are neither, or of other states.
+            takes. Data of other states are a :class:`ParameterError`.
 
         Examples
         --------
@@ -149,21 +138,9 @@ class Model(Printed, ReadOnly):
     def joined(cls, models: "Sequence[Model]") -> Self:
         """Return the model of one class with the members of several models of chains, of whichever kinds these are.
 
-        A release under it is refused for every table that one of them was fitted to, or checked against. A verdict is
-        about the class that was checked: one that was condemned stays so until the joined class is checked, and no
-        other verdict is kept.
-
-        Parameters
-        ----------
-        models : sequence of Model
-            What was fitted, about the same states.
-
-        Raises
-        ------
-        ParameterError
-            If they are no models, or of different bins or steps.
-        ModelError
-            If they are of different states.
+        A release under it is refused for every table that one of them was fitted to, or checked against. A model that
+        was condemned stays so until the joined class is checked; no other verdict is kept. Models of different states
+        are a :class:`ModelError`, of different bins or steps a :class:`ParameterError`.
 
         Examples
         --------
@@ -291,16 +268,7 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
 
 
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file; only an earlier model file is ever replaced.
-
-    Raises
-    ------
-    ParameterError
-        If it is no Model.
-    RecordError
-        If the file cannot be written, or would hold another network: names of nodes are text there. Nothing is left
-        behind.
-    """
+    """Write a model file, over an earlier one only; a :class:`RecordError` if it cannot be, and nothing is left."""
     check_kind(model, Model, "model")
     check_path(path)
     if is_bif(path):
@@ -335,15 +303,7 @@ def write_bif(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
-
-    A name that ends in ``.bif`` or ``.bif.gz`` is read as BIF, a class of one network.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, is cut short, of another version, or describes no valid chain or network.
-    """
+    """Read a model file, or a network from a BIF file, by its name; a :class:`RecordError` if it is none."""
     check_path(path)
     if is_bif(path):
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {Path(path).name}"))

@@ -1,12 +1,9 @@
-r"""A Bayesian network from public data: which column depends on which is told, how much is counted.
+"""A Bayesian network from public data: which column depends on which is told, how much is counted.
 
-Every row of a table, the law of a node given one combination of its parents' states, is counted, and completed by the
-node's own shares: with n rows of data of which c have the state, it is (c + w m) / (n + w), where m is the share of the
-state in all rows and w the smoothing. A combination that no row of data has is the node's shares; that is said.
-
-A network of which nobody knows the arrows can be a tree: that of C. K. Chow and C. N. Liu ("Approximating discrete
-probability distributions with dependence trees", IEEE Transactions on Information Theory 14, 1968), whose arrows join
-the pairs of columns that tell most about each other. No tree has a larger likelihood.
+With n rows of data that have a combination of the parents' states, of which c have the node's state, its probability
+there is (c + w m) / (n + w): m is the share of the state in all rows, w the smoothing. A combination that no row has is
+the node's shares; that is said. A network of which nobody knows the arrows can be the tree of C. K. Chow and C. N. Liu
+(IEEE Transactions on Information Theory 14, 1968), of which none has a larger likelihood.
 """
 
 import os
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import is_list
+from pufferfish._base.checked import is_list, texts
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import read_file
 from pufferfish._base.view import counted
@@ -34,14 +31,11 @@ from pufferfish.theta.model_class import ModelClass
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PublicRows
 
-SMOOTHING = 1.0
-"""Rows with the node's own shares that are added to every row of its table, unless told otherwise."""
+SMOOTHING = 1.0  # rows with the node's own shares that are added to every row of its table, unless told otherwise
 
 CHOW_LIU = "chow-liu"
 
-_FEW = 10
-"""Below so many rows of data a row of a table is said to be counted from few."""
-
+_FEW = 10  # below so many rows of data a row of a table is said to be counted from few
 _MOST_ENTRIES, _MOST_PARENTS = 1_000_000, 31
 
 Arrow = tuple[str, str]
@@ -80,7 +74,10 @@ def fit_network(
     certainties: Iterable[str] = (),
     **reading: Any,
 ) -> ModelClass:
-    """Fit the tables of a Bayesian network to a public table with one row per subject, given its arrows.
+    """Fit the tables of a network to a public table with one row per subject, given its arrows: the class of this one.
+
+    A :class:`ModelError` if arrows form a cycle, or a table would be too large. A :class:`ParameterError` if arrows are
+    none, or one is given twice or from a column to itself; or smoothing is negative or above 1e15.
 
     Parameters
     ----------
@@ -97,22 +94,8 @@ def fit_network(
         Nodes that follow from their parents with certainty, such as a logical OR: what was never seen of them in a row
         of their table that was seen stays impossible.
     **reading
-        ``subject``, ``where`` and ``missing``, as for :func:`read_rows`. With ``missing="unobserved"`` a row of data
-        counts for a node where neither it nor one of its parents is missing.
-
-    Returns
-    -------
-    ModelClass
-        The class of this one network. Its origin says what it was counted from.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read, or lacks a column.
-    ModelError
-        If arrows form a cycle, or a table would be too large.
-    ParameterError
-        If arrows are none, or one is given twice or from a column to itself; or smoothing is negative or above 1e15.
+        ``subject``, ``where`` and ``missing``, as for :func:`read_rows`, as are errors. With ``missing="unobserved"`` a
+        row of data counts for a node where neither it nor one of its parents is missing.
 
     Examples
     --------
@@ -223,8 +206,6 @@ def parse_arrows(arrows: Any, *, empty: bool = False) -> list[Arrow]:
     A text holds arrows ``a->b``, several in a row as ``a->b->c``, with commas or line breaks between them; text without
     an arrow in it names a file. In a file lines may end in a comment, which begins with ``#``.
 
-    Examples
-    --------
     >>> parse_arrows("smoke->lung->cough, age -> lung")
     [('smoke', 'lung'), ('lung', 'cough'), ('age', 'lung')]
     """
@@ -274,9 +255,7 @@ def _pair(i: int, pair: Any) -> Arrow:
 
 
 def _names(given: Any, argument: str) -> list[str]:
-    names: list[Any] = list(given) if is_list(given) else []
-    if not is_list(given) or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError(f"{argument} is {shortened(repr(given))}, expected a list of names of columns")
+    names = list(texts(given, argument))
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(f"{argument} names {name!r} twice")
@@ -310,10 +289,7 @@ def _check_certain(certain: Sequence[str], nodes: Sequence[str]) -> None:
 
 
 def chow_liu(data: "PublicRows") -> list[Arrow]:
-    """Return the arrows of the tree whose pairs tell most about each other, from the first name on.
-
-    Equal information is decided by names, so that neither the order of rows nor that of columns matters.
-    """
+    """Return the arrows of the tree whose pairs tell most about each other, from the first name on."""
     names = sorted(data.rows.nodes)
     told = {pair: round(_information(data.together(pair)), 12) for pair in combinations(names, 2)}
     inside, edges = [names[0]], list[Arrow]()

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from pufferfish.data.daily import Runs
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ModelError, ParameterError
-from pufferfish.fit.chain import added_count
+from pufferfish.errors import ParameterError
+from pufferfish.fit.chain import SMOOTHING, added_count, check_rows
 from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut, daily_of
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import StaysChain
 
 
 def fit_stays(
@@ -21,9 +21,12 @@ def fit_stays(
     *,
     kinds: int | None = None,
     initial: Literal["stationary", "any"] = "stationary",
-    smoothing: float = 1.0,
+    smoothing: float = SMOOTHING,
 ) -> StaysChain:
     """Fit a chain with several kinds of stay in each state, from the shortest stays on, to public data.
+
+    A :class:`ModelError` or :class:`ParameterError` is raised as for :func:`fit_chain`; and if the sequences were read
+    without ``daily``, or there are no such kinds.
 
     Parameters
     ----------
@@ -35,15 +38,7 @@ def fit_stays(
     initial : {"stationary", "any"}, default "stationary"
         The initial law of the result: its stationary one, or every law of state and kind of stay.
     smoothing : float, default 1
-        So many exits are added to those of every state, spread as all exits together are. Without them an exit that was
-        never seen cannot happen.
-
-    Raises
-    ------
-    ModelError
-        If a state is never left, or the chain has no one stationary law where it is asked for.
-    ParameterError
-        If the sequences were read without ``daily``, or there are no such kinds.
+        So many exits are added to those of every state, spread as all exits together are.
 
     Examples
     --------
@@ -70,13 +65,8 @@ def fit_stays_of_each(
 ) -> list[StaysChain]:
     """Return a chain with kinds of stay for every subject, in the order of their names; see :func:`fit_stays`.
 
-    Parameters
-    ----------
-    sequences, kinds, initial
-        As for :func:`fit_stays`.
-    pooling : float, default 10
-        So many stays of all subjects, in the kinds of all, are added to every state of a subject, and one exit. Without
-        them a stay that a gap cuts off makes a kind that never ends.
+    ``pooling`` (default 10) stays of all subjects, in the kinds of all, are added to every state of a subject, and one
+    exit. Without them a stay that a gap cuts off makes a kind that never ends.
     """
     daily, k, weight = daily_of(sequences), len(sequences.states), added_count("pooling", pooling)
     pool = pooled_mixtures(daily.runs, k, _kinds(sequences, kinds))
@@ -110,26 +100,18 @@ def chain_of_stays(
     pool: NDArray[np.int64] | None = None,
     *,
     initial: Literal["stationary", "any"] = "stationary",
-    smoothing: float = 1.0,
+    smoothing: float = SMOOTHING,
 ) -> StaysChain:
-    """Return the chain of some transitions: exits as counted, and so many more of each state as those of the pool.
-
-    Without a pool they lead where all exits lead.
-    """
+    """Return the chain of some transitions, exits completed by those of the pool, or by where all exits lead."""
     k = len(states)
     others = ~np.eye(k, dtype=np.bool_)
     exits, pooled = (np.where(others, n, 0.0) for n in (transitions, transitions if pool is None else pool))
     entered = np.where(others, np.broadcast_to(pooled.sum(axis=0) + 0.5, (k, k)), 0.0)
     added = entered if pool is None else pooled + 0.5 * others
     rows = exits + smoothing * added / np.maximum(added.sum(axis=1, keepdims=True), 1e-300)
-    totals = rows.sum(axis=1)
-    if np.any(totals == 0):
-        name = states[int(np.flatnonzero(totals == 0)[0])]
-        raise ModelError(
-            f"state {name!r} is never left in these data; use smoothing (such as 1), merge states, or leave it out"
-        )
+    check_rows(rows, lambda at: f"from state {states[at[0]]!r} to another", "or merge states, or leave them out")
     kinds = [mixture.kinds for mixture in mixtures]
-    return StaysChain(rows / totals[:, None], kinds, initial, states=states)
+    return StaysChain(rows / rows.sum(axis=1, keepdims=True), kinds, initial, states=states)
 
 
 def _kinds(sequences: Sequences, kinds: Any) -> int:

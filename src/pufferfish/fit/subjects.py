@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._core.chains.markov import completed, smoothed
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ModelError, ParameterError
-from pufferfish.fit.chain import SMOOTHING, added_count, check_transitions
+from pufferfish.errors import ParameterError
+from pufferfish.fit.chain import SMOOTHING, added_count, check_rows, check_transitions, fitted
 from pufferfish.fit.made_up import MadeUp, judged
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.markov_chain import MarkovChain
@@ -25,24 +25,16 @@ if TYPE_CHECKING:
 
 Counts = NDArray[np.int64]
 
-_NAMED = 3
-"""Subjects with the same chain that are named; of others the number is said."""
+_NAMED = 3  # subjects with the same chain that are named; of others the number is said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectsFit(ReadOnly):
     """The chains of the subjects of a public table, and what they were fitted to.
 
-    Parameters
-    ----------
-    theta : ChainClass
-        The class: a chain for each subject, equal ones once; its ``names`` say whose they are.
-    sequences : Sequences
-        The table as it was read.
-    made_up : MadeUp
-        How much of it the subjects did not do themselves.
-    mostly_others : int
-        Subjects with a row that has fewer transitions of its own than it was given.
+    ``theta`` has a chain for each subject, equal ones once; its ``names`` say whose they are. ``sequences`` is the
+    table as it was read, ``made_up`` how much of it the subjects did not do themselves, and ``mostly_others`` how many
+    subjects have a row with fewer transitions of its own than it was given.
     """
 
     theta: ChainClass
@@ -61,24 +53,18 @@ def fit_each_subject(
 ) -> SubjectsFit:
     """Fit a chain to every subject of a public table, in the order of their names; Θ is the list of them.
 
+    A :class:`ModelError` or :class:`ParameterError` is raised as for :func:`fit_chain`, of each subject.
+
     Parameters
     ----------
     source, state, **reading
-        The public data, as for :func:`read_sequences`.
+        The public data, as for :func:`read_sequences`, as are errors.
     smoothing : float, default 1
         So many transitions are added to every row of every subject, spread as those of all *other* subjects together
         are, by :func:`fit_chain` with the same smoothing. More pulls in the extreme subject, who decides the noise.
         With 0 subjects are taken as they are: what a subject was not seen to do is then impossible for that subject.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of every chain: its stationary one, or the class of all.
-
-    Raises
-    ------
-    ModelError
-        If a subject never leaves a state and nothing is added, or its chain is reducible where its stationary law is
-        asked for.
-    ParameterError, DataError
-        As :func:`read_sequences` does; or if what is added is negative or above 1e15.
 
     Examples
     --------
@@ -107,7 +93,12 @@ def class_of_each(
 ) -> SubjectsFit:
     """Return the subjects' chains from their transitions, which are pairs one step apart."""
     check_transitions(sequences)
-    matrices = _matrices(pairs, sequences.states, smoothing)
+    matrices = own_matrices(pairs.counts, smoothing)
+    check_rows(
+        matrices,
+        lambda at: f"out of state {sequences.states[at[1]]!r} of subject {pairs.subjects[at[0]]!r}",
+        "which uses the transitions of the other subjects",
+    )
     everybody = list(zip(pairs.subjects, matrices, strict=True))
     unseen = sequences.subjects - len(pairs.subjects)
     if unseen:
@@ -118,7 +109,8 @@ def class_of_each(
         key = matrix.tobytes()
         named.setdefault(key, []).append(who)
         if key not in chains:
-            chains[key] = _chain(matrix, initial, sequences.states, who)
+            whose = f"the chain of subject {who!r}: " if who else ""
+            chains[key] = fitted(MarkovChain, matrix, initial, states=sequences.states, whose=whose)
     rows = pairs.counts.sum(axis=2)
     few = int(np.sum(np.any(rows < smoothing, axis=1))) + unseen
     base = sequences.base
@@ -129,12 +121,8 @@ def class_of_each(
     )
     names = tuple(_names(subjects, unseen) for subjects in named.values())
     theta = ChainClass(tuple(chains.values()), origin, names=names)
-    judgement = judged(pairs.counts, matrices, smoothing, why=_WHY)
+    judgement = judged(pairs.counts, matrices, smoothing, why="the rows of one subject are no complete model")
     return SubjectsFit(theta=theta, sequences=sequences, made_up=judgement, mostly_others=few)
-
-
-_WHY = "the rows of one subject are no complete model"
-"""Why the noise is not compared with that of chains that nothing completes."""
 
 
 def own_matrix(mine: Counts, others: Counts, smoothing: float = SMOOTHING) -> NDArray[np.float64]:
@@ -146,29 +134,6 @@ def own_matrices(counts: Counts, smoothing: float = SMOOTHING) -> NDArray[np.flo
     """Return everybody's transition matrix; counts and matrices have shape (subjects, k, k)."""
     everybody = counts.sum(axis=0)
     return np.array([own_matrix(mine, everybody - mine, smoothing) for mine in counts])
-
-
-def _matrices(pairs: "PairsApart", states: Sequence[str], smoothing: float) -> NDArray[np.float64]:
-    matrices = own_matrices(pairs.counts, smoothing)
-    rows = matrices.sum(axis=2)
-    if np.any(rows == 0):
-        who, x = (int(v) for v in np.argwhere(rows == 0)[0])
-        raise ModelError(
-            f"no transition out of state {states[x]!r} was observed in subject {pairs.subjects[who]!r} (and "
-            f"{int(np.sum(rows == 0)) - 1} more such rows); use smoothing (such as {SMOOTHING:g}), which uses the "
-            "transitions of the other subjects"
-        )
-    return matrices
-
-
-def _chain(matrix: NDArray[np.float64], initial: Any, states: Sequence[str], who: str) -> MarkovChain:
-    try:
-        return MarkovChain(matrix, initial, states=states)
-    except ModelError as error:
-        of = f"the chain of subject {who!r}: " if who else ""
-        raise ModelError(
-            f"{of}{error}; or use smoothing (such as {SMOOTHING:g}), which lets every transition happen"
-        ) from error
 
 
 def _names(who: Sequence[str], unseen: int) -> str:

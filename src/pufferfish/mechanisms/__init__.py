@@ -6,40 +6,17 @@ from typing import Any
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.gk16 import GK16
-from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
+from pufferfish.mechanisms.group_dp import EntryDP, GroupDP, ParticipantDP
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.mqm_approx import MQMApprox
 from pufferfish.mechanisms.mqm_exact import MQMExact
-from pufferfish.mechanisms.one_query.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.one_query.law_mechanism import LawMechanism
-from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, Wasserstein
+from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, ExactLaplace, Wasserstein
 from pufferfish.mechanisms.promises import Promise, calibration_view, promises_of
 from pufferfish.mechanisms.propagation import LeakagePropagation
-
-__all__ = [
-    "BOUNDS",
-    "GK16",
-    "MECHANISMS",
-    "ApproximateWasserstein",
-    "EntryDP",
-    "ExactLaplace",
-    "GroupDP",
-    "InfluenceBound",
-    "LawMechanism",
-    "LeakagePropagation",
-    "MQMApprox",
-    "MQMExact",
-    "MarkovQuilt",
-    "Mechanism",
-    "ParticipantDP",
-    "Promise",
-    "Wasserstein",
-    "bound_of",
-]
 
 Calibration.promised = staticmethod(promises_of)
 Calibration.shown = staticmethod(calibration_view)
@@ -64,8 +41,9 @@ MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)
 
 def bound_of(name: str, theta: Any, length: Any, settings: Mapping[str, Any]) -> InfluenceBound:
     """Return the influence bound with a name, as a record tells it."""
-    for mechanism in (*BOUNDS, ParticipantDP):
-        if mechanism.name == name:
-            return mechanism.of(theta, length, **settings)
-    known = [mechanism.name for mechanism in (*BOUNDS, ParticipantDP)]
-    raise ParameterError(f"there is no mechanism {name!r}.{did_you_mean(name, known)} Mechanisms: {', '.join(known)}")
+    known = {mechanism.name: mechanism for mechanism in (*BOUNDS, ParticipantDP)}
+    if name not in known:
+        raise ParameterError(
+            f"there is no mechanism {name!r}.{did_you_mean(name, [*known])} Mechanisms: {', '.join(known)}"
+        )
+    return known[name].of(theta, length, **settings)

@@ -4,14 +4,11 @@ A box holds every chain with p0 = P(0→0) and p1 = P(1→1) in two intervals, o
 third one (or each chain's stationary law). Two numbers carry what such a chain does:
 
 *   a log ratio x = log v(0)/v(1) of what states 0 and 1 expect becomes, one step earlier, :math:`\log\frac{1 + p_0
-    E}{1 + (1-p_1) E}` with :math:`E = e^x - 1`. It grows with p0 and p1 where E > 0, falls with both where E < 0, and
-    is monotone in x: over a box the extremes are at known ends;
+    E}{1 + (1-p_1) E}` with :math:`E = e^x - 1`, which is monotone in x, p0 and p1: the extremes are at known ends;
 *   :math:`z_t = P(X_t = 0)`, which is linear in :math:`z_{t-1}`, in p0 and in p1.
 
-Every function bounds all members of a box, with rounding outwards; for a box that is one chain the bounds are exact but
-for that. The derivations, also of what a quilt's left part is for a law z of the record left of the node, are in
-docs/proofs/intervals.md, "BinaryChainInterval". A stationary two-state chain is reversible, so its left parts are its
-right parts.
+Every function bounds all members of a box, with rounding outwards (docs/proofs/intervals.md, "BinaryChainInterval"). A
+stationary two-state chain is reversible, so its left parts are its right parts.
 """
 
 import math
@@ -22,9 +19,7 @@ import numpy as np
 from pufferfish._core.numbers.rounding import UNIT
 
 _ULPS = 32 * UNIT
-
-_ENDLESS = 700.0
-"""No double holds the exponential of more; more nats than this are taken as infinitely many."""
+_ENDLESS = 700.0  # no double holds the exponential of more; more nats than this are taken as infinitely many
 
 
 def ahead(x: float, p0: float, p1: float, up: float) -> float:
@@ -53,10 +48,7 @@ def future(b01: float, p0: Any, p1: Any, b10: float) -> float:
 
 
 def told(x: float, p0: float, p1: float, z: float) -> float:
-    """Return the log ratio, given X_i = 1 and X_i = 0, of what is in the ratio e^x between X_{i−1} = 1 and 0.
-
-    Rounded up where positive; z = P(X_{i−1} = 0).
-    """
+    """Return the log ratio, rounded up, given X_i = 1 and 0, of a ratio e^x given X_{i−1}; z = P(X_{i−1} = 0)."""
     slope = p0 + p1 - 1.0
     slope += math.copysign(4 * UNIT, slope)
     top = slope * z * (1.0 - z)
@@ -136,26 +128,18 @@ def least_ahead(x: float, p0: Any, p1: Any) -> float:
     return ahead(x, p0[end], p1[end], -1.0)
 
 
-_TRIED = 1e-9
-"""A sweep that moves by less than this share looks for a bound on all that is to come."""
-
-_ROOM = 1e-8
-"""How much above the present bound, as a share, that bound is looked for."""
-
-_LAW_ROOM = 1e-11
-"""How much wider the bounds on the law of a record are then taken: so little that the bound hardly moves."""
-
-_SHORT = 64
-"""Runs with no more steps left than this are not worth looking."""
+_TRIED = 1e-9  # a sweep that moves by less than this share looks for a bound on all that is to come
+_ROOM = 1e-8  # how much above the present bound, as a share, that bound is looked for
+_LAW_ROOM = 1e-11  # how much wider bounds on the law of a record are then taken: the bound hardly moves
+_SHORT = 64  # runs with no more steps left than this are not worth looking
 
 
 def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) -> int:
     """Write what arrives at every record from one end of the chain, as stretches with one bound; return their number.
 
-    Forwards it is what the past tells, else what the future tells. The columns of ``chain`` are ends of p0, of p1 and
-    of P(X_1 = 0), the last two −1 for stationary chains; those of ``runs``, from the first record, steps and losses
-    d(0,1) and d(1,0), to be divided by ``divisor``. Written are steps and the bounds for the pairs (0,1) and (1,0),
-    from the end where the sweep begins.
+    Forwards it is what the past tells, else what the future tells. ``chain`` has the ends of p0, of p1 and of P(X_1 =
+    0), the last two −1 for stationary chains; ``runs`` steps and losses d(0,1) and d(1,0), to be divided by
+    ``divisor``. Written are steps and the bounds for the pairs (0,1) and (1,0), from the end where the sweep begins.
     """
     p0, p1, low, high = chain[:2], chain[2:4], chain[4], chain[5]
     by_law = forwards and low >= 0.0
@@ -247,19 +231,13 @@ def leaked(chain: Any, runs: Any, divisor: float, before: Any, after: Any, where
 
 
 _MOST_TURNS = 80
-
-_NEAR = 1e-8
-"""How near to the least divisor a bound comes, as a share."""
+_NEAR = 1e-8  # how near to the least divisor a bound comes, as a share
 
 
 def divisor(
     chain: Any, runs: Any, epsilon: float, low: float, high: float, before: Any, after: Any, where: Any
 ) -> float:
-    """Return the least divisor of losses that leaks at most epsilon over a box, from above; ∞ if none is found.
-
-    By false position in logarithms (the Illinois rule) between one that no bound goes below and one that group privacy
-    needs.
-    """
+    """Return the least divisor that leaks at most epsilon over a box, from above (Illinois rule); ∞ if none is."""
     x, y = math.log(low), math.log(high)
     f, g = math.log(leaked(chain, runs, low, before, after, where) / epsilon), math.inf
     if f <= 0.0:
@@ -292,10 +270,9 @@ def divisor(
 
 
 def propagate(chains: Any, runs: Any, epsilon: float, floor: float, room: int, values: Any, where: Any) -> None:
-    """Write for every box the leakage (epsilon 0), or the least divisor of the losses that leaks at most epsilon.
+    """Write for every box the leakage (epsilon 0), or the least divisor that leaks at most epsilon, at least ``floor``.
 
-    What ``floor`` divides is needed anyway: boxes that need no more are given as this. A sweep may tell ``room``
-    stretches apart, beyond one for every run. The columns of ``where`` are node, pair, own loss, past and future.
+    A sweep may tell ``room`` stretches apart, beyond one for every run. ``where``: node, pair, own loss, past, future.
     """
     before, after = np.empty((room + runs.shape[0], 3)), np.empty((room + runs.shape[0], 3))
     group = largest = 0.0
@@ -320,8 +297,7 @@ def propagate(chains: Any, runs: Any, epsilon: float, floor: float, room: int, v
 
 _ROUNDED = 16 * UNIT
 
-_SETTLING, _WIDER = 1000, 1e-12
-"""Steps in which bounds on a law must stop moving, and what they are widened by meanwhile."""
+_SETTLING, _WIDER = 1000, 1e-12  # steps in which bounds on a law must stop moving, and what they are widened by
 
 
 def log_change(weight: float, rest: float, x: float) -> float:
@@ -333,10 +309,7 @@ def log_change(weight: float, rest: float, x: float) -> float:
 
 
 def left_part(ratios: Any, low: float, high: float) -> tuple[float, float]:
-    """Bound the left part of a quilt for the pairs (0,1) and (1,0), for z = P(X_{i−a} = 0) between two ends.
-
-    ``ratios`` are bounds on log ρ_0, then on log ρ_1: least, most.
-    """
+    """Bound the left part of a quilt for (0,1) and (1,0), z between two ends, by bounds on log ρ_0 and log ρ_1."""
     e01 = e10 = 0.0
     # largest and least difference of log ρ_0 and log ρ_1
     most, least = ratios[1] - ratios[2], ratios[0] - ratios[3]
@@ -344,14 +317,10 @@ def left_part(ratios: Any, low: float, high: float) -> tuple[float, float]:
         z = low if end == 0 else high
         one = 1.0 - z
         e01 = max(
-            e01,
-            log_change(one * math.exp(-ratios[1]), z, most),
-            log_change(z * math.exp(ratios[0]), one, -least),
+            e01, log_change(one * math.exp(-ratios[1]), z, most), log_change(z * math.exp(ratios[0]), one, -least)
         )
         e10 = max(
-            e10,
-            log_change(z * math.exp(ratios[2]), one, most),
-            log_change(one * math.exp(-ratios[3]), z, -least),
+            e10, log_change(z * math.exp(ratios[2]), one, most), log_change(one * math.exp(-ratios[3]), z, -least)
         )
     return e01, e10
 
@@ -429,17 +398,14 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
 ) -> None:
     """Write for every box what the best quilt of the worst record proves: leakage (epsilon 0), or least divisor.
 
-    The kinds are 0: by the law of the record left of the node; 1: stationary chains; 2: by Lemma 4.8. The columns of
-    ``chains`` are ends of p0, of p1 and of P(X_1 = 0).
-
-    The rows of ``nodes`` are first and last of a group, 1-based, that is searched as one: as if the chain went on to
-    its right. Where quilt {a, b} sticks out at the end, {a} has no more records near and no more influence. Groups of
-    several are for one loss of all records only.
+    The kinds are 0: by the law of the record left of the node; 1: stationary chains; 2: by Lemma 4.8. ``chains`` has
+    the ends of p0, of p1 and of P(X_1 = 0). The rows of ``nodes`` are first and last of a group, 1-based, that is
+    searched as one: as if the chain went on to its right; groups of several are for one loss of all records only.
 
     ``records`` of ``length`` steps are observed. ``loss`` is that of each; or ``sums`` are the cumulative losses of all
     steps, and ``loss`` what rounding them cost. Quilts reach at most ``farthest`` to either side, and have at most
-    ``longest`` nearby records. What ``floor`` says is needed anyway: nodes and boxes that need no more are not searched
-    to the end. Written to ``where`` are node, a, b (0 where a side is open) and influence.
+    ``longest`` nearby records; what needs no more than ``floor`` is not searched to the end. ``where``: node, a, b (0
+    where a side is open), influence.
     """
     ratios, right = np.empty((farthest, 4)), np.empty((farthest, 2))
     bounds = np.empty((int(nodes[-1, 0]), 2))

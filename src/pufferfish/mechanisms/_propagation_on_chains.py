@@ -1,12 +1,8 @@
 """Leakage propagation on chains, as engines: of one record, and of any so many steps in a row, an hour or a day.
 
-Of one record it is the least of what propagation and Markov quilts prove.
-
-The secrets about a stretch are all events about the values of n grid steps in a row of one chain, unread steps too.
-Propagation bounds them by the losses of these steps and by what the past and the future tell of the first and of the
-last one (``docs/proofs/stretches.md``). Where the sum of all losses of a chain is less, that is the bound: it covers a
-whole series, hence a person whose records are one chain. It is one stretch that is protected, not two of them together,
-and not "near or not" where only near values are secrets.
+Of one record it is the least of what propagation and Markov quilts prove. Stretches are those of
+docs/proofs/stretches.md: all events about the values of n grid steps in a row of one chain, unread steps too. Where the
+sum of all losses of a chain is less, that is the bound: it covers a person whose records are one chain.
 """
 
 import math
@@ -31,47 +27,29 @@ from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
-from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
-from pufferfish.mechanisms.group_dp import ChainGroups, total_of
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor, total_of
+from pufferfish.mechanisms.group_dp import ChainGroups, EntryDP, IndependentRecords
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness, StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.continua import BinaryChainInterval, ForgettingClass, IntervalChain
 from pufferfish.theta.lengths import FOR_EVER, ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
-MOST_STATES = 80
-"""Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
-
-_MOST_RUNS = 4096
-"""Profiles that change more often than this are rounded up to this many runs, unless they repeat themselves."""
-
-_MOST_REPEATED = 2**16
-"""Changes up to which it is looked whether a profile repeats itself: hours of each day of seven years."""
-
-_MOST_IN_CYCLE = 1e7
-"""Steps of a period times the third power of the states, at most: what trees are kept for in memory."""
-
-_UNLIKELY = 1e-9
-"""With transitions less likely than this initial laws are not searched one by one."""
-
-AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain
-"""What a member of Θ is."""
+MOST_STATES = 80  # chains with more are left to quilts: a step grows like the fourth power of their number
+_MOST_RUNS = 4096  # profiles that change more often are rounded up to so many runs, unless they repeat themselves
+_MOST_REPEATED = 2**16  # changes up to which it is looked whether a profile repeats itself: seven years of hours
+_MOST_IN_CYCLE = 1e7  # steps of a period times the third power of the states: what trees are kept for in memory
+_UNLIKELY = 1e-9  # with transitions less likely than this initial laws are not searched one by one
+AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain  # what a member of Θ is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with the bounds that stand beside propagation; an interval class is one member.
-
-    Independent records need no other bound, and two states under every initial law are searched law by law. A chain
-    with a clock or more memory has no quilts: the sum of all its losses stands beside its propagation.
-    """
+    """A member of Θ, or an interval class, with the bounds that stand beside propagation, where it has them."""
 
     chain: AnyChain
     quilts: ExactQuilts | None
@@ -81,11 +59,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainSearch:
-    """A member of Θ, by its number, with a search, which has what the past and the future tell of every record.
-
-    The chain has as little memory as it can; of a class of two-state chains it is a corner. There is no search for one
-    of too many states, nor for a class that forgets.
-    """
+    """A member of Θ, by its number, with as little memory as it can; and a search, where it can be followed."""
 
     theta: int
     chain: AnyChain | ForgettingClass
@@ -137,11 +111,7 @@ def _searches_of(members: Sequence[_Member]) -> list[ChainSearch]:
 
 
 class _CornerUnderAnyLaw(ChainPropagation):
-    """A corner of a class of two-state chains whose past knows no law: the largest over all laws at each step.
-
-    It bounds every chain of the class that the corner is the worst of, whatever its start (docs/proofs/intervals.md,
-    "The two corners"). What the corner itself leads to from its first record must not be used: others lead elsewhere.
-    """
+    """A corner under any law (intervals.md, "The two corners"): what its own first record leads to is not used."""
 
     def __init__(self, matrix: NDArray[np.float64], initial: Literal["stationary"]) -> None:
         super().__init__(matrix, initial)
@@ -187,17 +157,14 @@ class ChainLeakage(Engine):
         yield largest_bound(bound for engine in engines for bound in engine.candidate_scales(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
-        """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
-
-        What leaks no more than another member cannot decide: then other bounds need not be asked.
-        """
+        """Leakage of one chain under one θ, the least at hand; or one not above ``idle``, which cannot decide."""
         member = self._members[theta]
         if member.alone is not None:
-            return _of(theta, *member.alone.leakage(_alone(chain)))
+            return _of(theta, *member.alone.leakage(RecordLoss((chain,))))
         anyhow = self._followed(theta, propagation, chain, idle)
         if member.every_law is None:
             return anyhow
-        by_law = member.every_law.leakage(_alone(chain))
+        by_law = member.every_law.leakage(RecordLoss((chain,)))
         return _of(theta, *by_law) if by_law[0] <= anyhow[0] else anyhow
 
     def _followed(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Bound:
@@ -235,10 +202,10 @@ class ChainLeakage(Engine):
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
-            return largest_bound(member.alone.candidate_scales(_alone(chain), epsilon))
+            return largest_bound(member.alone.candidate_scales(RecordLoss((chain,)), epsilon))
         best: Bound = math.inf, None
         if member.every_law is not None:
-            (best,) = member.every_law.candidate_scales(_alone(chain), epsilon)
+            (best,) = member.every_law.candidate_scales(RecordLoss((chain,)), epsilon)
         node = None
         if propagation is not None:
             runs = as_runs(chain, self._theta.k)
@@ -320,10 +287,6 @@ def _middle_of_the_heaviest(chain: BlockLoss) -> int:
     return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
 
 
-def _alone(chain: BlockLoss) -> RecordLoss:
-    return RecordLoss((chain,))
-
-
 def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Bound:
     return leakage, None if witness is None else msgspec.structs.replace(witness, theta=theta)
 
@@ -361,27 +324,16 @@ def _member(chain: AnyChain) -> _Member:
     if isinstance(chain, IntervalChain):
         return _Member(chain, ExactQuilts(chain), None, None)
     alone = IndependentRecords(chain) if EntryDP.supports(chain) is None else None
-    return _Member(chain, ExactQuilts(chain), alone, BinaryPropagation(chain) if _by_law(chain) else None)
-
-
-def _by_law(chain: MarkovChain) -> bool:
-    """Whether it has two states and every initial law, and no transition that is all but impossible."""
-    start = chain.initial_distribution
-    return (
-        chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > _UNLIKELY))
-    )
+    start, likely = chain.initial_distribution, bool(np.all(chain.transition_matrix > _UNLIKELY))
+    by_law = chain.k == 2 and isinstance(start, str) and start == "any" and likely
+    return _Member(chain, ExactQuilts(chain), alone, BinaryPropagation(chain) if by_law else None)
 
 
 # -- Stretches ---------------------------------------------------------------------------------------------------------
 
 
 class ProtectedStretch(Engine):
-    """What losses tell of any so many steps of a chain in a row, read or not; a shorter chain is protected as a whole.
-
-    The chains of Θ can be followed. ``near``, of shape (k, k), says which pairs of states are near. Only two courses of
-    the stretch that are near at every step are secrets then. It hides no event that holds of some values and not of
-    others, such as "above 200".
-    """
+    """What losses tell of any so many steps of a chain in a row; with ``near`` of courses that are near at each."""
 
     takes_steps = True
 
@@ -406,7 +358,7 @@ class ProtectedStretch(Engine):
 
     def told(self, known: Sequence[ChainSearch], losses: RecordLoss) -> Bound:
         """Bound the leakage with searches that may know what they were asked before."""
-        return largest_bound(self._bound(*case) for case in _cases(known, losses))
+        return largest_bound(self._bound(*case) for case in product(known, chains_that_can_decide(losses, steps=True)))
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number found."""
@@ -421,7 +373,11 @@ class ProtectedStretch(Engine):
             start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + spreads(search.chain, chain))
             return least_divisor(partial(leakage, case), epsilon, start) if largest > 0 else (0.0, None)
 
-        return [largest_divisor(_cases(self.new_searches(), losses), leakage, least, epsilon)]
+        return [
+            largest_divisor(
+                product(self.new_searches(), chains_that_can_decide(losses, steps=True)), leakage, least, epsilon
+            )
+        ]
 
     def _bound(self, search: ChainSearch, chain: BlockLoss) -> Bound:
         if isinstance(search.chain, ForgettingClass):
@@ -477,11 +433,6 @@ class ProtectedStretch(Engine):
         total = up(parts.total + step) if step else parts.total
         told = {"own": parts.own, "past": parts.past, "future": parts.future}
         return total, StretchWitness(theta=theta, length=length, node=parts.node, by="forgetting", steps=steps, **told)
-
-
-def _cases(known: Sequence[ChainSearch], losses: RecordLoss) -> Iterator[tuple[ChainSearch, BlockLoss]]:
-    """Yield every member of Θ with every chain that can decide."""
-    return product(known, chains_that_can_decide(losses, steps=True))
 
 
 def leakage_of_series(losses: BlockLoss) -> float:

@@ -1,10 +1,9 @@
-"""Influence bounds over :class:`~pufferfish.theta.chain_intervals.BinaryChainInterval`: corners, or certified suprema.
+"""Influence bounds over :class:`~pufferfish.theta.continua.BinaryChainInterval`: corners, or certified suprema.
 
-Propagation of chains that start in their stationary law is largest at p0 = p1 = low or at p0 = p1 = high: these two
-chains are asked and nothing is searched (docs/proofs/intervals.md, "The two corners"). For every initial law that is
-not proved, and it is false of quilts. There the class is covered by boxes of (p0, p1, P(X_1=0)): from above by bounds
-that hold for every chain of a box (:mod:`pufferfish.mechanisms._binary_interval`), from below by what single chains
-attain. Boxes are halved until both are within :data:`GAP`. The upper end counts: the gap costs noise, never privacy.
+Propagation under stationary laws is largest at p0 = p1 = low or at p0 = p1 = high (docs/proofs/intervals.md,
+"The two corners"). Else the class is covered by boxes of (p0, p1, P(X_1=0)), bounded from above for every chain of a
+box and from below by what single chains attain, and halved until both are within :data:`GAP`. The upper end counts: the
+gap costs noise, never privacy.
 """
 
 import math
@@ -24,11 +23,10 @@ from pufferfish._core.numbers import rounding
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.mechanisms import _binary_interval
-from pufferfish.mechanisms.engine import Bound, Engine
-from pufferfish.mechanisms.group_dp import total_of
+from pufferfish.mechanisms.engine import Bound, Engine, total_of
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 
 # -- Certified suprema over boxes: branch and bound, never samples ---------------------------------------------------
@@ -37,11 +35,8 @@ Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
 BoxBound = Callable[[Boxes, float], tuple[Vector, Boxes]]
 
-_AT_ONCE = 8
-"""Boxes that are halved together, at least."""
-
-_BELOW = 1e-5
-"""How far, as a share, what is attained must stay below a value for proving that value to be tried."""
+_AT_ONCE = 8  # boxes that are halved together, at least
+_BELOW = 1e-5  # how far, as a share, what is attained must stay below a value for proving that value to be tried
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,27 +65,13 @@ def supremum(
     cap: float = math.inf,
     most_boxes: int = 60_000,
 ) -> Supremum:
-    """Bracket the supremum of a function over a box, to a relative width, by branch and bound.
+    """Bracket the supremum of a function over a box, shape (d, 2), to a relative width, by branch and bound.
 
-    Parameters
-    ----------
-    box : (d, 2) ndarray
-        Ends of the box, coordinate by coordinate.
-    bound : callable
-        Boxes (n, d, 2) and a floor ↦ for every box an upper bound on the function there, or the floor where that is not
-        less, and what else is to be told of it, shape (n, m). On a box that is a point, the function itself.
-    width : callable
-        Boxes (n, d, 2) ↦ the widths (n, d) by which the coordinate to halve is chosen.
-    gap : float
-        Relative width at which to stop.
-    floor : float
-        A value that does not matter, and less does not.
-    enough : float, optional
-        A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
-    cap : float, optional
-        A value that holds anyway: where a point attains more, the search ends.
-    most_boxes : int
-        With so many boxes the bracket stays as wide as it is.
+    ``bound`` takes boxes (n, d, 2) and a floor, and returns for every box an upper bound on the function there, or the
+    floor where that is not less, and what else is to be told of it, shape (n, m); on a point it is the function itself.
+    ``width`` returns the widths (n, d) by which the coordinate to halve is chosen. The search ends at the relative
+    ``gap``, where a point attains more than ``cap``, a value that holds anyway, or with ``most_boxes``. What is not
+    above ``floor`` does not matter; ``enough`` is to be proven as an upper bound, though it be nearer than the gap.
     """
     boxes, peak = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
     most, _ = bound(boxes, floor)
@@ -139,14 +120,9 @@ def _attained(bound: BoxBound, box: NDArray[np.float64], least: float) -> Suprem
 
 # -- Bounds over boxes of two-state chains, by the loops of ``_binary_interval`` --------------------------------------
 
-_ROOM = 20_000
-"""Stretches that a sweep of a chain may tell apart: some megabytes."""
-
-_ALONE = 256
-"""Nodes from the first on that are searched one by one where losses are the same; the others are alike."""
-
-_FARTHEST = 1000
-"""Steps that a quilt reaches at most, to either side."""
+_ROOM = 20_000  # stretches that a sweep of a chain may tell apart: some megabytes
+_ALONE = 256  # nodes from the first on that are searched one by one where losses are the same; the others are alike
+_FARTHEST = 1000  # steps that a quilt reaches at most, to either side
 
 _KINDS = {"any": 0, "stationary": 1, "mixing": 2}
 
@@ -165,10 +141,9 @@ def width_of(boxes: Boxes) -> Boxes:
 
 
 def propagated(boxes: Boxes, runs: NDArray[np.float64], epsilon: float, floor: float) -> tuple[Vector, Boxes]:
-    """Bound leakage propagation over boxes; the rows of runs are steps, d(0,1) and d(1,0).
+    """Bound leakage propagation over boxes, as leakages (epsilon 0) or least divisors, at least ``floor``.
 
-    The bounds are leakages where epsilon is 0, else the least divisors of the losses with which they leak at most this
-    much, or ``floor``, a divisor that is needed anyway. With them come node (1-based), pair, own loss, past and future.
+    The rows of runs are steps, d(0,1) and d(1,0). With the bounds come node (1-based), pair, own loss, past and future.
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 5))
     room = int(min(_ROOM, runs[:, 0].sum()))
@@ -186,10 +161,9 @@ def quilted(
     floor: float,
     longest: int | None = None,
 ) -> tuple[Vector, Boxes]:
-    """Bound Markov quilts over boxes: by the law left of a node, for stationary chains, or by Lemma 4.8.
+    """Bound Markov quilts over boxes, by the law left of a node, for stationary chains, or by Lemma 4.8; as above.
 
-    ``losses`` has the one loss of every observed record, or one for every step; ``longest`` is the most nearby records
-    of a quilt but the trivial one. The rest is as for :func:`propagated`; with the bounds come node (1-based),
+    ``losses`` has the one loss of every observed record, or one for every step. With the bounds come node (1-based),
     distances a and b (0 where a side is open) and influence.
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 4))
@@ -219,41 +193,28 @@ def quilted(
 _LOOPS = Loops(_binary_interval.propagate, _binary_interval.search)
 
 
-GAP = 9e-4
-"""Relative gap between what is reported and what a member of the class attains, at which the search stops."""
-
-_GAP_OF_ONE = 2e-6
-"""The same for one matrix, where only the initial law is searched."""
+GAP = 9e-4  # relative gap between what is reported and what a member of the class attains, at which the search stops
+_GAP_OF_ONE = 2e-6  # the same for one matrix, where only the initial law is searched
 
 _SPARE, _SPARE_OF_ONE = 1e-7, 4e-6
 """More noise than the bound needs, relatively, so that the proof anew stands whatever its rounding, and its gap."""
 
-_WORK = 3e6
-"""Boxes times the steps in which their slowest chains settle, or the length: some ten seconds."""
-
-_SETTLING = 30.0
-"""Steps in which a chain settles, times 1 − |p0 + p1 − 1|."""
-
-_MOST_RUNS = 5000
-"""Runs of equal losses that are told apart; longer profiles are rounded up."""
-
-_ONE_BY_ONE = 20_000
-"""Steps of a profile whose quilts are searched record by record; of a longer one every loss is taken as the largest."""
+_WORK = 3e6  # boxes times the steps in which their slowest chains settle, or the length: some ten seconds
+_SETTLING = 30.0  # steps in which a chain settles, times 1 − |p0 + p1 − 1|
+_MOST_RUNS = 5000  # runs of equal losses that are told apart; longer profiles are rounded up
+_ONE_BY_ONE = 20_000  # steps of a profile searched record by record; of a longer one every loss is the largest
 
 
 class _Certified(Engine):
     """A bound over a class of two-state chains."""
 
+    supports_step_losses = True  # it holds for each chain of the class as propagation, or quilts, do for that chain
+    _or_sums = False  # whether the sum of all losses may be less, as where few records are observed
+
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta
         self._boxes = [_box(theta)]
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-
-    supports_step_losses = True
-    """It holds for each chain of the class as propagation, or quilts, do for that chain."""
-
-    _or_sums = False
-    """Whether the sum of all losses may be less, as where few records are observed: no quilts are asked beside."""
 
     @abstractmethod
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
@@ -327,10 +288,7 @@ def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
 
 
 def _stays(stay: float, leave: float) -> tuple[float, float]:
-    """Return bounds on a probability of staying: what is left of 1 may tell another one, by many digits if small.
-
-    The row (0.99999999, 1e-8) sums to 1 but for 5e-17, and 1 − 0.99999999 misses 1e-8 by 5e-17, which are 5e-9 of it.
-    """
+    """Return bounds on a probability of staying: what is left of 1 may tell another, by many digits if it is small."""
     staying, left = Fraction(stay), 1 - Fraction(leave)
     return -float_up(-min(staying, left)), float_up(max(staying, left))
 

@@ -34,74 +34,42 @@ from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of,
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
 
-_MOST_TILTED = 8e6
-"""Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
-
-_MOST_CONTRIBUTED = 3e7
-"""Outputs times the states of all nodes (1,800 nodes of three states) up to which one is looked for of networks."""
-
-_MOST_TILTED_STEPS = 16**4
-"""The fourth power of the states up to which one is looked for of queries about steps."""
+_MOST_TILTED = 8e6  # outputs times states squared (200 states of a histogram) up to which a lower bound is looked for
+_MOST_CONTRIBUTED = 3e7  # outputs times the states of all nodes (1,800 of three states) up to which of networks
+_MOST_TILTED_STEPS = 16**4  # the fourth power of the states up to which one is looked for of queries about steps
 
 
-class Prover(ABC):
+class Prover(ReadOnly, ABC):
     """What a calibration keeps of the mechanism that made it: what it was made for, and how it proves."""
 
-    name: ClassVar[str]
-    """Name on the command line and in records."""
+    name: ClassVar[str]  # name on the command line and in records
+    title: ClassVar[str]  # name in tables
+    composes: ClassVar[bool] = True  # whether losses of several releases may be added before leakage is asked
+    witnesses: ClassVar[tuple[type[Witness], ...]]  # kinds that its proofs have; readers refuse others
 
-    title: ClassVar[str]
-    """Name in tables."""
+    theta: Theta
+    """The class Θ. Read-only, as is what follows: a mechanism proves what it was made for."""
 
-    composes: ClassVar[bool] = True
-    """Whether losses of several releases may be added before leakage is asked."""
+    model: Described | None  # the Model that Θ was given by, which knows the step of its tables; None without one
+    length: tuple[ChainLength, ...]  # lengths of the independent chains
+    rows: int  # independent rows of the table of a network, each with a record for every node; 1 for other models
+    secrets: tuple[SecretPair, ...] | None = None  # pairs not to be told apart; None for any two values of any record
 
-    witnesses: ClassVar[tuple[type[Witness], ...]]
-    """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
+    protection: Protection | None = None
+    """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
 
-    _protection: Protection | None = None
+    delta: float = 0.0  # probability with which the promise may fail: 0 but for (ε, δ) mechanisms
 
     def __init__(self, theta: Any, length: Any) -> None:
-        self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
-        self._theta = as_theta(theta)
-        self._model = theta if isinstance(theta, Described) else None
-        self._length = lengths_of(self._theta, length)
-        self._rows = rows_of(self._theta, length)
+        self._lock = threading.RLock()  # what was computed is kept, and one thread at a time is answered
+        made = as_theta(theta)
+        model = theta if isinstance(theta, Described) else None
+        self._keep(theta=made, model=model, length=lengths_of(made, length), rows=rows_of(made, length))
 
-    @property
-    def theta(self) -> Theta:
-        """The class Θ. Read-only, as is ``length``: a mechanism proves what it was made for."""
-        return self._theta
-
-    @property
-    def model(self) -> Described | None:
-        """The :class:`~pufferfish.Model` that Θ was given by, which knows the step of its tables; None without one."""
-        return self._model
-
-    @property
-    def length(self) -> tuple[ChainLength, ...]:
-        """Lengths of the independent chains."""
-        return self._length
-
-    @property
-    def rows(self) -> int:
-        """Independent rows of the table of a network, each with a record for every node; 1 for other models."""
-        return self._rows
-
-    @property
-    def secrets(self) -> tuple[SecretPair, ...] | None:
-        """The pairs of secrets that shall not be told apart; None for any two values of any record."""
-        return None
-
-    @property
-    def protection(self) -> Protection | None:
-        """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
-        return self._protection
-
-    @property
-    def delta(self) -> float:
-        """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
-        return 0.0
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):  # what it computes is its own
+            super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
 
     @abstractmethod
     def verify(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
@@ -114,10 +82,8 @@ class Calibration(Printed, ReadOnly):
 
     Parameters
     ----------
-    epsilon : float
-        What was asked for.
-    unit_scale : float
-        Laplace scale in units of the query (the scale of the integer noise).
+    epsilon, unit_scale : float
+        What was asked for; and the Laplace scale in units of the query (the scale of the integer noise).
     query, linear : Query, BoundQuery
         The query as given, and on the model's states.
     witness : Witness
@@ -125,8 +91,7 @@ class Calibration(Printed, ReadOnly):
     bound : Mechanism
         What proves that this noise is enough, and proves it again before a release.
     strategy : Strategy, optional
-        With ``noise="best"``: which counts get noise, and how much less than ``unit_scale`` each. By default every
-        output of the query gets noise of the one scale.
+        With ``noise="best"``: which counts get noise, and how much less than ``unit_scale`` each.
     up_to : float, optional
         What a ledger may have spent after it, where the ledger calibrated it: asked again when it is charged.
     """
@@ -143,8 +108,7 @@ class Calibration(Printed, ReadOnly):
     promised: ClassVar[Callable[["Calibration", str | None], list[Any]]]
     """What :meth:`promises` asks; set where all mechanisms are known."""
 
-    shown: ClassVar[Callable[["Calibration"], View]]
-    """What notebooks show, set there too."""
+    shown: ClassVar[Callable[["Calibration"], View]]  # what notebooks show, set there too
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):
@@ -161,11 +125,7 @@ class Calibration(Printed, ReadOnly):
         return self.shown(self)
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
-        """Return a table: ``output``, the ``error`` that each exceeds as rarely as alpha says, and ``joint_error``.
-
-        Of the last one any output exceeds its own with probability at most alpha. Parameters, errors and libraries are
-        those of :meth:`accuracy` and of :meth:`Release.to_frame`.
-        """
+        """Return ``output``, the ``error`` as of :meth:`accuracies`, and the ``joint_error``, as a table."""
         columns = {
             "output": list(self.linear.labels),
             "error": self.accuracies(alpha).tolist(),
@@ -206,18 +166,9 @@ class Calibration(Printed, ReadOnly):
     def promises(self, step: str | None = None) -> list[Any]:
         """Return what this noise promises of every unit: a near value, a record, an hour, a day, a whole series.
 
-        Parameters
-        ----------
-        step : str, optional
-            How long a step of a chain takes, such as ``"1min"``; by default what the model of Θ says.
+        ``step`` is how long a step of a chain takes, such as ``"1min"``; by default what the model of Θ says. In the
+        list of :class:`Promise` the smallest unit comes first, and last what holds without any model. It costs nothing.
 
-        Returns
-        -------
-        list of Promise
-            The smallest unit first, and last what holds without any model. Nothing of it costs noise.
-
-        Examples
-        --------
         >>> import pufferfish as pf
         >>> model = pf.Model(theta=pf.MarkovChain([[0.97, 0.03], [0.06, 0.94]]), step="1min")
         >>> noise = pf.LeakagePropagation(model, length=1440).calibrate(pf.Histogram(), epsilon=1.0)
@@ -237,20 +188,14 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def measured(self) -> BoundQuery:
-        """The query whose release with noise of ``unit_scale`` has the record losses of this noise.
-
-        That is the query itself, or the measurements of a strategy, each times its sharpness.
-        """
+        """The query whose release with ``unit_scale`` has these record losses: its own, or a strategy's."""
         if self.strategy is None or not isinstance(self.linear, LinearQuery):
             return self.linear
         return self.strategy.measured(self.linear)
 
     @property
     def scale(self) -> float:
-        """Laplace scale b of the noise on each output of the query; the standard deviation is √2·b.
-
-        With a strategy the largest of :attr:`scales`.
-        """
+        """Laplace scale b of the noise on each output, the largest of :attr:`scales`; its deviation is √2·b."""
         return max(self.scales)
 
     @property
@@ -263,10 +208,7 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def noise_multiplier(self) -> float | None:
-        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known.
-
-        It is one over the largest record loss, with every strategy too.
-        """
+        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known."""
         lipschitz = self.measured.unit_lipschitz
         return None if lipschitz is None else self.unit_scale / lipschitz
 
@@ -274,10 +216,9 @@ class Calibration(Printed, ReadOnly):
     def record_loss(self) -> NDArray[np.float64]:
         """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
 
-        Where records count with factors, or only some are read, it is that of the record that counts most. Of a query
-        about steps it is what both steps of a record cost, and ``leakage`` of it is above ε: 1.6 for ``Switches`` at ε
-        = 1, say. What the noise leaks says :meth:`prove_leakage`; a ledger charges such a query by its steps. A
-        :class:`QueryError` if the query is a function of the database.
+        Where records differ in what they count, it is that of the record that counts most. Of a query about steps it is
+        what both steps of a record cost, and ``leakage`` of it is above ε: what the noise leaks says
+        :meth:`prove_leakage`. A :class:`QueryError` if the query is a function of the database.
         """
         measured = self.measured
         if isinstance(measured, FunctionQuery):
@@ -287,11 +228,7 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def node_loss(self) -> dict[str, NDArray[np.float64]]:
-        """Record-level losses of every node of a network, by name, in nats, rounded up; shapes (k_node, k_node).
-
-        That is one per pair of the node's states; as ``leakage`` and a ledger take them. A :class:`QueryError` if Θ is
-        no class of networks, or the query is a function of the database.
-        """
+        """Record-level losses of every node of a network, by name, in nats, rounded up; shapes (k_node, k_node)."""
         measured = self.measured
         if not self.theta.networks or not isinstance(measured, LinearQuery | JointQuery):
             raise QueryError("node_loss exists only for networks, and for queries with a known loss of each node")
@@ -302,14 +239,11 @@ class Calibration(Printed, ReadOnly):
     def lower_bound(self) -> float:
         """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
-        Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much noise
-        any other calibration of Laplace noise could save at most. It is for any two values of any record, and with a
-        strategy about noise of the same shape. With unobserved records it holds for a chain whose observed records
-        follow each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of
-        states that decides (the witness).
-
-        0 where no such scale was found; where secrets are given, or near values; for histograms of more than 200
-        states, for transitions between more than 16, and where clusters of a network have more than a million states.
+        ``scale / lower_bound`` says how much noise any other calibration of Laplace noise could save at most, with a
+        strategy of the same shape (docs/proofs/propagation.md, "The lower bound"). It is for any two values of any
+        record: of observed records that follow each other, of a row all of whose cells are observed. 0 where no such
+        scale was found; where secrets are given, or near values; for histograms of more than 200 states, for
+        transitions between more than 16, and where clusters of a network have more than a million states.
         """
         linear, theta = self.measured, self.theta
         if theta.networks:
@@ -371,20 +305,10 @@ class Calibration(Printed, ReadOnly):
         return len(self.linear.labels) * laplace.mean_modulus(self.unit_scale) * unit
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
-        """Return the error that is exceeded with probability at most alpha, of the discrete noise itself.
+        """Return the least error that the discrete noise exceeds with probability at most alpha; above 0 and below 1.
 
-        Parameters
-        ----------
-        alpha : float, default 0.05
-            Probability, strictly between 0 and 1; else a :class:`ParameterError`.
-        joint : bool, default False
-            For all outputs at once rather than for each of them.
-
-        Returns
-        -------
-        float
-            The least a on the noise's grid with P(|noise| > a) ≤ alpha. Where outputs have noise of different laws
-            that of the worst; for all at once it may then be a little above the least.
+        With ``joint`` for all outputs at once rather than for each of them. Where outputs have noise of different laws
+        it is that of the worst; for all at once it may then be a little above the least.
         """
         together, unit = truth(joint, "joint"), self.linear.unit
         if self.strategy is not None:
@@ -393,10 +317,7 @@ class Calibration(Printed, ReadOnly):
         return nearest(laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit)
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
-        """Return for each output the error that it, or with ``joint`` any of them its own, exceeds so rarely.
-
-        Parameters and errors are those of :meth:`accuracy`; shape (m,).
-        """
+        """Return the error that each output, or with ``joint`` any of them, exceeds so rarely; shape (m,)."""
         together = truth(joint, "joint")
         if self.strategy is None:
             return np.full(len(self.linear.labels), self.accuracy(alpha, joint=together))

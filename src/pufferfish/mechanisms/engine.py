@@ -1,12 +1,9 @@
 """Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
 
-An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers,
-and may ask those of other bounds.
-
-Losses of steps are charged to records (docs/proofs/transitions.md). A record is part of two steps, of loss δ each, so a
-bound on the leakage of d + 2δ covers both. Engines that follow a chain from record to record need less: of n records in
-a row n + 1 steps change, and leakage(d + δ) + δ is a bound, where the first and the last record of a chain need no δ of
-their own.
+An influence bound is what users see; an engine is what proves, and may ask engines of other bounds. Losses of steps are
+charged to records (docs/proofs/transitions.md): a record is part of two steps, of loss δ each, so a bound on the
+leakage of d + 2δ covers both. Engines that follow a chain from record to record need less: leakage(d + δ) + δ is a
+bound, where the first and the last record of a chain need no δ of their own.
 """
 
 import math
@@ -23,27 +20,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_that
 from pufferfish._base.progress import BoundedCache
 from pufferfish._base.words import number
-from pufferfish._core.numbers.rounding import bracket, or_infinite, up
+from pufferfish._core.numbers.rounding import bracket, float_up, or_infinite, up
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
+from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 
 # -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
 
-LEAST_EPSILON = 1e-5
-"""Below it the rounding errors of a proof, about 1e-13 at each record that a chain remembers, decide the noise."""
-
-MOST_EPSILON = 10.0
-"""Above it nobody asks who means to promise something: there the odds of two values change by a factor of 22,026."""
-
-LARGEST_ANSWER = 2**60
-"""Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
-
-MOST_NUDGES = 30
-"""So often a noise, or an epsilon, is raised until it is proved to be enough."""
+LEAST_EPSILON = 1e-5  # below it the rounding errors of a proof, about 1e-13 at each record, decide the noise
+MOST_EPSILON = 10.0  # above it nobody asks who means to promise something: odds change by a factor of 22,026
+LARGEST_ANSWER = 2**60  # in units, that a query may have: sums, and the noise on them, are 64-bit integers
+MOST_NUDGES = 30  # so often a noise, or an epsilon, is raised until it is proved to be enough
 
 _Made = TypeVar("_Made")
 _Case = TypeVar("_Case")
@@ -68,9 +58,8 @@ def accuracy_reached(
 
 def steps_within(accuracy: Any, unit: Fraction) -> int:
     """Return how many whole units an error may have; refuse one not positive, or more than any noise errs."""
-    value = real_number(accuracy)
-    if value is None or not 0 < value < math.inf:
-        raise ParameterError(f"accuracy is {accuracy!r}, expected a positive number, in the units of the query")
+    expected = "a positive number, in the units of the query"
+    value = real_that(lambda number: 0 < number < math.inf, accuracy, "accuracy", expected)
     steps = math.floor(Fraction(repr(value)) / unit)
     if steps > LARGEST_ANSWER:
         raise ParameterError(f"accuracy is {accuracy!r}, and answers are at most {float(LARGEST_ANSWER * unit):.3g}")
@@ -84,14 +73,9 @@ def four_digits_up(value: float, more: int = 0) -> float:
     return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
 
 
-ROUNDING = 1e-8
-"""Share of ε by which noise that leaks too much may do so for its rounding."""
-
-NO_NOISE = 1e9
-"""Nats: a loss by which next to nothing is hidden."""
-
-_KEPT = 8
-"""Leakages that an engine remembers: a noise is often verified right after it was found."""
+ROUNDING = 1e-8  # share of ε by which noise that leaks too much may do so for its rounding
+NO_NOISE = 1e9  # nats: a loss by which next to nothing is hidden
+_KEPT = 8  # leakages that an engine remembers: a noise is often verified right after it was found
 
 Bound = tuple[float, AnyWitness | None]
 """A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
@@ -100,14 +84,9 @@ Bound = tuple[float, AnyWitness | None]
 class Engine(ABC):
     """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
 
-    takes_steps: ClassVar[bool] = False
-    """Whether it proves losses of steps by itself, and needs no :class:`WithSteps`."""
-
-    supports_step_losses: bool = False
-    """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
-
-    loses_its_way: bool = False
-    """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
+    takes_steps: ClassVar[bool] = False  # whether it proves losses of steps by itself, and needs no :class:`WithSteps`
+    supports_step_losses: bool = False  # whether it follows chains from record to record (transitions.md)
+    loses_its_way: bool = False  # whether a proof alone may end at more than the search had proved on its way
 
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         """Bound the leakage of losses, and say where it is attained; ``enough`` is worth a longer search, if given."""
@@ -115,11 +94,7 @@ class Engine(ABC):
 
     @abstractmethod
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Compute :meth:`leakage`: a number of nats, rounded up, and what decides; ``enough`` may be ignored.
-
-        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains
-        ``chains_that_can_decide(losses)`` yields those that can; :func:`largest_bound` takes the most that they leak.
-        """
+        """Compute :meth:`leakage`, rounded up: ``inf`` where no bound holds, 0 and None without a secret."""
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
@@ -179,10 +154,7 @@ def smallest_bound(*bounds: Bound) -> Bound:
 def largest_divisor(
     cases: Iterable[_Case], leakage: Callable[[_Case, float], Bound], least: Callable[[_Case], Bound], epsilon: float
 ) -> Bound:
-    """Return the largest of the least divisors of cases; those for which that at hand is enough are passed over.
-
-    ``leakage`` bounds what a case leaks with its losses divided by a number, ``least`` searches its least divisor.
-    """
+    """Return the largest of the least divisors of cases, passing over those that leak no more than epsilon with it."""
     most: Bound = 0.0, None
     for case in cases:
         if most[0] == math.inf:
@@ -193,10 +165,7 @@ def largest_divisor(
 
 
 def least_divisor(leakage: Callable[[float], Bound], epsilon: float, start: float, tolerance: float = 1e-6) -> Bound:
-    """Return the least number found at which a falling leakage is at most epsilon, and what decides there.
-
-    It is within ``tolerance`` of epsilon, on the private side; infinite if none is enough, 0 if nothing is secret.
-    """
+    """Return the least number at which a falling leakage is at most epsilon, within ``tolerance``; ∞ if none is."""
     divisor = bracket(lambda x: leakage(x)[0], epsilon, start, tolerance=tolerance, from_above=False).enough
     if divisor == math.inf:
         return math.inf, None
@@ -204,13 +173,34 @@ def least_divisor(leakage: Callable[[float], Bound], epsilon: float, start: floa
     return (0.0 if witness is None else divisor), witness
 
 
+_MOST_EXACT = 4096  # stretches of a profile up to which losses are added exactly
+
+
+def total_of(losses: BlockLoss) -> Bound:
+    """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
+    heaviest = np.argsort(-losses.largest, kind="stable")
+    largest, left = losses.largest[heaviest], losses.length.records
+    # no more records than were observed cost anything, wherever they are
+    before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
+    times = np.clip(left - before, 0, losses.steps[heaviest])
+    total, records = sum_up(largest, times), int(times[largest > 0].sum())
+    return total, QuiltWitness(theta=0, length=losses.length.steps, active_quilt=(), nearby=records, influence=0.0)
+
+
+def sum_up(losses: NDArray[np.float64], times: NDArray[np.int64]) -> float:
+    """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
+    if not np.all(np.isfinite(losses)):
+        return math.inf
+    if losses.size <= _MOST_EXACT:
+        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(losses, times, strict=True)))
+    with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+        return up(float(np.sum(losses * times)), 8 * losses.size)
+
+
 # -- Losses of steps, for every engine -------------------------------------------------------------------------------
 
-_SHORT = 64
-"""Steps of a chain up to which its first and last record are told from the others."""
-
-_ROUNDED = 1e-9
-"""What is left of a record's own loss, as a share of that of a step, is a rounding."""
+_SHORT = 64  # steps of a chain up to which its first and last record are told from the others
+_ROUNDED = 1e-9  # what is left of a record's own loss, as a share of that of a step, is a rounding
 
 
 class WithSteps(Engine):

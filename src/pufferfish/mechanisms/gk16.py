@@ -1,11 +1,8 @@
-r"""GK16: the influence matrix of Ghosh and Kleinberg, the baseline of the paper's experiments (Section 5).
+"""GK16: the influence matrix of Ghosh and Kleinberg, the baseline of the paper's experiments (Section 5).
 
-Γ_ij is half the largest log ratio that a change of record j makes in the law of record i given all others. If the
-spectral norm of Γ is below 1, record-level losses d_j leak at most
-
-.. math:: 2 \max_i \sum_j \big[(I - \Gamma)^{-1}\big]_{ij} d_j .
-
-docs/proofs/gk16.md has the proof for profiles, and what is made of zeros and of ends.
+Γ_ij is half the largest log ratio that a change of record j makes in the law of record i given all others. If its
+spectral norm is below 1, losses d_j leak at most 2 max_i Σ_j [(I − Γ)⁻¹]_ij d_j: docs/proofs/gk16.md has the proof for
+profiles, and what is made of zeros and of ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,15 +20,12 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mqm_exact import member_places, possible_losses
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
-_LONGEST = 10**7
-"""Records of the longest chain whose influence matrix is made: some hundred megabytes."""
-
-_FIRST = 2**14
-"""Records by which most chains that are too strongly correlated are told, however long they are."""
+_LONGEST = 10**7  # records of the longest chain whose influence matrix is made: some hundred megabytes
+_FIRST = 2**14  # records by which most chains that are too strongly correlated are told, however long they are
 
 _UNBOUNDED = "influence has no bound where a state cannot follow another; use LeakagePropagation"
 
@@ -39,8 +33,9 @@ _UNBOUNDED = "influence has no bound where a state cannot follow another; use Le
 class GK16(InfluenceBound):
     """The mechanism of Ghosh and Kleinberg: applies where the influence matrix has spectral norm below 1.
 
-    That is where neighbours are weakly correlated. Whether it is below 1 does not depend on ε. The witness names the
-    record whose row of (I − Γ)⁻¹ decides.
+    That is where neighbours are weakly correlated, and does not depend on ε. The witness names the record whose row of
+    (I − Γ)⁻¹ decides. A :class:`NotApplicableError` if the spectral norm under some member is not below 1, or a
+    transition is missing; the message says which.
 
     Parameters
     ----------
@@ -51,20 +46,13 @@ class GK16(InfluenceBound):
         T, or the lengths of the data set's independent chains; the longest decides whether the bound applies. Where
         records are unobserved, the worst of all places for the observed ones counts.
     ends : {"definition", "paper"}, optional
-        Influence on the first and the last record, which have one neighbour: by the definition, or that of records
-        with two neighbours, as if the chain went on, which is how the paper's own baseline reads it. Both are private;
-        by default whichever applies and needs less noise, member by member. Under every initial law the influence on
-        the first record is larger than on any other, and by the definition can decide by itself.
-
-    Raises
-    ------
-    NotApplicableError
-        If the spectral norm under some member is not below 1, or a transition is missing; the message says which.
+        Influence on the first and the last record, which have one neighbour: by the definition, or as if the chain went
+        on, which is how the paper's own baseline reads it. Both are private; by default whichever applies and needs
+        less noise, member by member.
 
     References
     ----------
-    Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); the
-    baseline of Section 5.
+    Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); Section 5.
 
     Examples
     --------
@@ -78,12 +66,14 @@ class GK16(InfluenceBound):
     title: ClassVar[str] = "GK16"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
+    ends: Literal["definition", "paper"] | None
+    """The reading of the ends that was asked for; None for the better of both."""
 
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
         if not one_of(ends, (None, "definition", "paper")):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
-        self._ends: Literal["definition", "paper"] | None = ends
+        self._keep(ends=ends)
         self._longest = max(chain.steps for chain in self.length)
         if self._longest > _LONGEST:
             raise NotApplicableError(
@@ -114,11 +104,6 @@ class GK16(InfluenceBound):
         return below
 
     @property
-    def ends(self) -> Literal["definition", "paper"] | None:
-        """The reading of the ends that was asked for; None for the better of both."""
-        return self._ends
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The reading of the ends, where one is asked for."""
         return {} if self.ends is None else {"ends": self.ends}
@@ -146,11 +131,7 @@ class GK16(InfluenceBound):
 
 
 class _RowSums(Proportional):
-    """Row sums of the inverse of I − Γ, times the losses.
-
-    Of each member, or of some that are at least as bad as any, the least of its readings counts. A continuum, whose
-    members are not listed, is one member.
-    """
+    """Row sums of the inverse of I − Γ, times the losses: the least over the readings of each member."""
 
     def __init__(
         self, members: Sequence[MarkovChain], readings: Sequence[Sequence[Influences]], *, listed: bool

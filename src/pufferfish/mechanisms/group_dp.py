@@ -1,24 +1,22 @@
 """Group differential privacy (Definition 2.2) and the participant-level row "DP" of the paper's activity table.
 
 A group is a set of records that may be correlated in any way whatever: all of its losses add up. One chain is one
-group, of its *observed* records: records that are not in the table cost nothing.
+group, of its *observed* records.
 """
 
-import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pufferfish._core.numbers.rounding import float_up, up
+from pufferfish._core.chains.markov import Places
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
+from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound, sum_up, total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.mechanisms.mqm_exact import any_secret, member_places, members_of, possible_losses
 from pufferfish.mechanisms.protection import SUBJECT, ColumnsProtection, Protection, StretchProtection, step_of
-from pufferfish.mechanisms.witness import QuiltWitness, Witness
+from pufferfish.mechanisms.witness import AloneWitness, QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CHAIN_MODELS, Continuum
@@ -26,12 +24,9 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 
-_MOST_EXACT = 4096
-"""Stretches of a profile up to which losses are added exactly."""
-
 
 class GroupDP(InfluenceBound):
-    """Group differential privacy, a whole chain being one group: noise L·(longest chain)/ε.
+    """Group differential privacy (Definition 2.2), a whole chain being one group: noise L·(longest chain)/ε.
 
     Sound for every Θ whose chains are independent of each other, whatever their dependence inside.
 
@@ -43,13 +38,8 @@ class GroupDP(InfluenceBound):
         Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups
         of records that may depend on each other.
     protect, within : optional
-        As for :class:`LeakagePropagation`. Its noise hides whole chains, whatever their values are: where a stretch is
-        asked for, the whole series is promised, and near values only are as any two. Of a network it hides all parts
-        that hold a column that is named.
-
-    References
-    ----------
-    Definition 2.2; the text of Section 5 says Lap(1/ε), its tables use L = 2 for histograms, and so does this.
+        As for :class:`LeakagePropagation`. Where a stretch is asked for, the whole series is promised, and near values
+        only are as any two. Of a network it hides all parts that hold a column that is named.
 
     Examples
     --------
@@ -70,19 +60,18 @@ class GroupDP(InfluenceBound):
         super().__init__(theta, length)
         asked = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
         if isinstance(asked, ColumnsProtection):
-            self._protection = asked
+            self._keep(protection=asked)
         elif asked is not None and asked.is_stretch:
-            self._protection = StretchProtection(SUBJECT)
+            self._keep(protection=StretchProtection(SUBJECT))
 
     def _engine_of(self, theta: Theta) -> Engine:
-        return _NetworkGroups(theta.networks, self._protection) if theta.networks else ChainGroups()
+        return _NetworkGroups(theta.networks, self.protection) if theta.networks else ChainGroups()
 
 
 class ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
-    supports_step_losses = True
-    """A chain of n records has n − 1 steps."""
+    supports_step_losses = True  # a chain of n records has n − 1 steps
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses by the largest sum of a chain."""
@@ -109,7 +98,7 @@ def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss, columns
         touched = [group for group in groups if not group.isdisjoint(hidden)]
         groups = [set().union(*touched)]
     parts = [largest[sorted(group)] for group in groups]
-    totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
+    totals = [sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
     most = int(np.argmax(totals))
     nearby = int(np.count_nonzero(parts[most]))
     return totals[most], QuiltWitness(
@@ -117,32 +106,11 @@ def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss, columns
     )
 
 
-def total_of(losses: BlockLoss) -> Bound:
-    """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
-    heaviest = np.argsort(-losses.largest, kind="stable")
-    largest, left = losses.largest[heaviest], losses.length.records
-    # no more records than were observed cost anything, wherever they are
-    before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
-    times = np.clip(left - before, 0, losses.steps[heaviest])
-    total, records = _sum_up(largest, times), int(times[largest > 0].sum())
-    return total, QuiltWitness(theta=0, length=losses.length.steps, active_quilt=(), nearby=records, influence=0.0)
-
-
-def _sum_up(losses: NDArray[np.float64], times: NDArray[np.int64]) -> float:
-    """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
-    if not np.all(np.isfinite(losses)):
-        return math.inf
-    if losses.size <= _MOST_EXACT:
-        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(losses, times, strict=True)))
-    with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
-        return up(float(np.sum(losses * times)), 8 * losses.size)
-
-
 class ParticipantDP(GroupDP):
     """Differential privacy of a whole participant: noise L·(most records of one participant)/ε.
 
-    Unlike :class:`GroupDP` on segments that are taken as independent chains, it holds whatever happens across a
-    participant's gaps. Needs no model of the records, only participants who are independent of each other.
+    The row "DP" of the paper's activity table (Section 5). Unlike :class:`GroupDP` on segments that are taken as
+    independent chains, it holds whatever happens across a participant's gaps. Needs no model of the records.
 
     Parameters
     ----------
@@ -150,10 +118,6 @@ class ParticipantDP(GroupDP):
         Records of each participant.
     theta : MarkovChain, sequence of MarkovChain, or ChainClass
         Only its states are used.
-
-    References
-    ----------
-    The row "DP" of the paper's activity table (Section 5).
 
     Examples
     --------
@@ -181,3 +145,85 @@ class ParticipantDP(GroupDP):
     def of(cls, theta: Any, length: Any, **settings: Any) -> "ParticipantDP":
         """Return the bound from Θ and the records of each participant."""
         return cls(length, theta=theta, **settings)
+
+
+# -- Differential privacy of single records (Section 2.3): sound only where records are independent --------------------
+
+
+class EntryDP(InfluenceBound):
+    """Entry-level differential privacy (Section 2.3): noise L/ε; refuses a Θ under which records depend on each other.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+        The class Θ; under each member all rows of the transition matrix must be equal, those of states that a record
+        can have beside each other.
+    length : int, ChainLength, or sequence of these
+        Lengths of the independent chains.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> coin = pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]])
+    >>> round(pf.EntryDP(coin, length=100).calibrate(pf.Histogram(relative=False), epsilon=1.0).scale, 9)
+    2.0
+    """
+
+    name: ClassVar[str] = "entry-dp"
+    title: ClassVar[str] = "EntryDP"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (AloneWitness,)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain,)
+
+    @classmethod
+    def supports(cls, theta: Theta | MarkovChain) -> str | None:
+        """Say which member of Θ makes records dependent."""
+        for i, chain in enumerate((theta,) if isinstance(theta, MarkovChain) else theta.chains):
+            apart = _rows_apart(chain)
+            if apart is not None:
+                x, x_ = (chain.states[state] for state in apart)
+                return (
+                    f"records are correlated under theta[{i}] (its rows {x!r} and {x_!r} differ): "
+                    "use LeakagePropagation"
+                )
+        return None
+
+    def _engine_of(self, theta: Theta) -> Engine:
+        return IndependentRecords(theta)
+
+
+class IndependentRecords(Proportional):
+    """What single records leak where no record tells of another: the largest loss between two possible states."""
+
+    def __init__(self, theta: Theta | MarkovChain) -> None:
+        self._members = members_of(theta)
+
+    supports_step_losses = True  # a record is part of two steps
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
+        """Return the largest loss of a record, and in which chain."""
+        return largest_bound(
+            _of_chain(theta, chain, member_places(member, chain.length.steps))
+            for theta, member in enumerate(self._members)
+            for chain in chains_that_can_decide(losses)
+        )
+
+
+def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Bound:
+    if not any_secret(places):
+        return 0.0, None
+    return float(possible_losses(chain, places).largest.max()), AloneWitness(theta=theta, length=chain.length.steps)
+
+
+def _rows_apart(chain: MarkovChain) -> tuple[int, int] | None:
+    """Return two states that one record can have, and that another law follows; None where records are independent."""
+    start, rows = chain.initial_distribution, chain.transition_matrix
+    now = np.ones(chain.k, dtype=np.bool_) if isinstance(start, str) else start > 0
+    seen: set[bytes] = set()
+    while now.tobytes() not in seen:
+        seen.add(now.tobytes())
+        states = np.flatnonzero(now)
+        unequal = np.flatnonzero(np.any(rows[states] != rows[states[0]], axis=1))
+        if unequal.size:
+            return int(states[0]), int(states[unequal[0]])
+        now = rows[states[0]] > 0
+    return None

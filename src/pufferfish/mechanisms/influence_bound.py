@@ -1,18 +1,12 @@
 """Influence bounds: from record-level loss to leakage, and back to noise.
 
 A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t goes from
-state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. Where records are correlated, what the release tells about one
-record is more than that record's own loss. An **influence bound** says how much more:
-
-    leakage(d) ≥ sup over θ in Θ, outputs w, secret pairs (s, s') of log P(M(X)=w | s, θ) / P(M(X)=w | s', θ)
-
-A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. The Laplace
-scale, vector queries and composition (losses of several releases add before leakage is asked) follow from it alone.
-Both directions round towards privacy.
-
-With ``noise="best"`` a search (:mod:`pufferfish._core`) proposes which counts to measure, with noise of which scales,
-so that a query errs least. It sees Θ, the query's weights, lengths and ε, and no rows. What counts is the proof of what
-it proposed, as for any other noise (docs/noise_shapes.md; why this is sound: docs/proofs/noise_shapes.md).
+state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. An **influence bound** says how much more it tells where records
+are correlated: leakage(d) is at least log P(M(X)=w | s, θ) / P(M(X)=w | s', θ) for all θ, outputs w and secret pairs. A
+mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. Scales, vector
+queries and composition (losses add before leakage is asked) follow from it alone. Both directions round towards
+privacy. With ``noise="best"`` a search (:mod:`pufferfish._core`) proposes which counts to measure, with noise of which
+scales; it sees no rows, and what counts is the proof of what it proposed (docs/proofs/noise_shapes.md).
 """
 
 import itertools
@@ -53,21 +47,13 @@ from pufferfish.theta.model_class import Theta
 
 # -- Noise at many ε, to draw: what one proof says guides the next -----------------------------------------------------
 
-_MORE = 4e-4
-"""Noise is taken whose leakage is below ε by at most this share."""
-
-_NEAREST = 3
-"""Proofs that a guess is made from."""
-
-_FARTHEST = 4.0
-"""A guess is at most so far, in logarithms, from the proof that lies nearest."""
+_MORE = 4e-4  # noise is taken whose leakage is below ε by at most this share
+_NEAREST = 3  # proofs that a guess is made from
+_FARTHEST = 4.0  # a guess is at most so far, in logarithms, from the proof that lies nearest
 
 
 def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
-    """Return the logarithm of a scale for that of a leakage, by a polynomial through the nearest proofs.
-
-    The logarithm of the noise is nearly a straight line in that of the leakage.
-    """
+    """Return the logarithm of a scale for that of a leakage, nearly a line, by a polynomial through near proofs."""
     apart = {round(leakage, 9): (leakage, scale) for leakage, scale in proofs}.values()
     near = sorted(apart, key=lambda proof: abs(proof[0] - goal))[:_NEAREST]
     leakage, scale = near[0]
@@ -83,18 +69,10 @@ def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
 
 # -- ``noise="best"``: which counts to measure -----------------------------------------------------------------------
 
-_FINENESS = 100
-"""Sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer."""
-
-_SUM, _LARGEST = 1.0, 16.0
-"""Norms of the outputs' errors that are made small."""
-
-_MOST_MODELS = 4
-"""Members of Θ whose mean shifts are looked at; all of them are in the proof."""
-
-_WORTH_IT = 0.999
-"""Noise of several scales is taken if its error is below this share of that of one scale."""
-
+_FINENESS = 100  # sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer
+_SUM, _LARGEST = 1.0, 16.0  # norms of the outputs' errors that are made small
+_MOST_MODELS = 4  # members of Θ whose mean shifts are looked at; all of them are in the proof
+_WORTH_IT = 0.999  # noise of several scales is taken if its error is below this share of that of one scale
 _NARROW = 1e-6
 
 
@@ -180,8 +158,12 @@ def _of_part(first: int, reason: str) -> str:
     return f"of theta[{first}], taken alone: {named}"
 
 
-_LITTLE_NOISE = 500.0
-"""Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
+_NO_SECRET = (
+    "under every θ each secret record has only one possible state, so there is no secret to protect: check the zeros "
+    "of the model, such as those of initial_distribution and transition_matrix"
+)
+
+_LITTLE_NOISE = 500.0  # record-level loss, in nats, from which on it is asked whether noise is needed at all
 
 
 def at_least_one(given: Any, name: str) -> int | None:
@@ -197,19 +179,14 @@ class InfluenceBound(Mechanism):
     Parameters and errors are those of :class:`Mechanism`; for networks ``length`` is the number of rows of their table.
     """
 
-    of_all_records: ClassVar[bool] = False
-    """Whether its proofs are about all records of a group at once: their witnesses have neither node nor pair."""
-
-    searches_continuum: ClassVar[bool] = False
-    """Whether its proofs over a continuum of two-state chains name the member that comes nearest."""
-
-    tells_pairs_apart: ClassVar[bool] = False
-    """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
+    of_all_records: ClassVar[bool] = False  # whether its proofs are about all records of a group at once
+    searches_continuum: ClassVar[bool] = False  # whether its proofs over a continuum name the nearest member
+    tells_pairs_apart: ClassVar[bool] = False  # whether the best noise depends on how records around answer
 
     @property
     def settings(self) -> dict[str, Any]:
         """What is protected, where it is not one record."""
-        return {} if self._protection is None else self._protection.settings
+        return {} if self.protection is None else self.protection.settings
 
     @cached_property
     def _engine(self) -> Engine:
@@ -233,7 +210,9 @@ class InfluenceBound(Mechanism):
         return None
 
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
-        """Bound the Pufferfish loss of a release from its record-level losses.
+        """Bound the Pufferfish loss of a release by its record-level losses: nats, rounded up; ``inf`` if none holds.
+
+        Losses that are negative or not finite, or of another shape, are a :class:`ParameterError`.
 
         Parameters
         ----------
@@ -245,35 +224,16 @@ class InfluenceBound(Mechanism):
         enough : float, optional
             Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
             below 1e-3, and further where that proves so much.
-
-        Returns
-        -------
-        float
-            The leakage in nats, rounded up; ``inf`` where no bound holds.
-
-        Raises
-        ------
-        ParameterError
-            If a loss is negative or not finite, or a shape does not fit.
         """
         return self.prove(record_loss, enough=enough)[0]
 
     def record_epsilon(self, epsilon: float) -> float:
         """Return what a differentially private algorithm may spend so that its release is ε-Pufferfish private.
 
-        An algorithm whose output changes by at most a factor e^r when one record changes its value has the record-level
-        loss r. The largest r found with ``leakage(r) ≤ epsilon`` is returned, in nats, rounded down; 0 where none is
-        small enough.
+        That is the largest record-level loss r found with ``leakage(r) ≤ epsilon``, in nats, rounded down: its output
+        changes by at most a factor e^r when one record changes its value. 0 where none is small enough; a
+        :class:`ModelError` if no record has two possible states under any θ.
 
-        Raises
-        ------
-        ParameterError
-            If epsilon is out of range.
-        ModelError
-            If no record has two possible states under any θ: there is no secret to protect.
-
-        Examples
-        --------
         >>> import pufferfish as pf
         >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
         >>> round(pf.LeakagePropagation(chain, length=5000).record_epsilon(1.0), 4)
@@ -284,9 +244,7 @@ class InfluenceBound(Mechanism):
         with self._lock:
             for divisor, witness in self._engine.candidate_scales(one, epsilon):
                 if witness is None:
-                    raise ModelError(
-                        "under every θ each secret record has only one possible state: check the zeros of Θ"
-                    )
+                    raise ModelError(_NO_SECRET)
                 for nudge in range(MOST_NUDGES):
                     loss = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
                     if loss == 0 or self._prove(as_record_loss(loss, self.theta, self.length), epsilon)[0] <= epsilon:
@@ -406,20 +364,13 @@ class InfluenceBound(Mechanism):
         if not scale < math.inf:  # others would be larger still
             raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
         if witness is None:
-            raise ModelError(
-                "under every θ each secret record has only one possible state, so there is no secret to protect: "
-                "check the zeros of the model, such as those of initial_distribution and transition_matrix"
-            )
+            raise ModelError(_NO_SECRET)
         self._check_needed(losses, scale, epsilon)
         others = ((scale, witness) for scale, witness in noises if witness is not None)
         return linear, chain([(scale, witness)], others)
 
     def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
-        """Return scales of noise of the shape of a calibration, in units of the query, proved at several ε.
-
-        To draw, not to release: each is at most a thousandth more than the least; None where no noise is known. The ε
-        go up; the search goes from the calibration's noise to smaller and to larger ones.
-        """
+        """Return scales in units of the query, proved at several rising ε, to draw; None where none is known."""
         losses = self._losses_of(made.query, made.strategy)
         least = losses.largest / _LITTLE_NOISE  # below it a calibration says whether noise is needed at all
         proofs = [(math.log(made.epsilon), math.log(made.unit_scale))]

@@ -6,11 +6,8 @@ leaks at most
 .. math:: \max_{\theta} \max_i \min_{Q \in S_{Q,i}} \Big[ \sum_{j \in N_Q} d_j + e_\theta(X_Q | X_i) \Big],
 
 the loss of the nodes nearby and what the quilt tells; Algorithm 2 is this bound inverted. Quilts may be chosen anew for
-every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets
-(Theorem 4.4 asks for the same ones to add ε's, and here losses are added instead).
-
-Where no quilts are given they are searched (:mod:`pufferfish._core.quilts.network_search`): with ``max_quilts=None``
-the best of all quilts is found, otherwise the best of as many as the bound allows.
+every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets. Where no
+quilts are given they are searched (:mod:`pufferfish._core.quilts.network_search`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,11 +33,10 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound, at_least_one
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries import LinearQuery
 from pufferfish.queries.record_loss import RecordLoss
-from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.bayesian_network import BayesianNetwork, Quilt
+from pufferfish.theta.continua import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
-from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
 from pufferfish.theta.states import state_label
 
@@ -141,20 +137,11 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
 
 # -- The search, as an engine ----------------------------------------------------------------------------------------
 
-LOOKS = 1_000
-"""Quilts that are looked at for one node, where nothing else is asked for."""
-
-_LOOKS_IN_ALL, _FEWEST = 1_000, 4
-"""Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
-
-_LOOKS_AT_MOST = 5_000
-"""Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
-
-_ROUNDING = 1e-9
-"""By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
-
-_HINTS = 6
-"""Best quilts of other nodes that are tried before a node's own are searched."""
+LOOKS = 1_000  # quilts that are looked at for one node, where nothing else is asked for
+_LOOKS_IN_ALL, _FEWEST = 1_000, 4  # quilts per node times nodes, where another bound is known; how many at least
+_LOOKS_AT_MOST = 5_000  # quilts that one search over all nodes looks at, but for a few of each node left by then
+_ROUNDING = 1e-9  # by how much the leakage of the least noise may exceed ε: a nudge makes up for it
+_HINTS = 6  # best quilts of other nodes that are tried before a node's own are searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +149,7 @@ class ActiveQuilt(ReadOnly):
     """The best quilt of one node, and what it lets leak of the node, in nats, under the worst member of Θ.
 
     ``quilt`` has its nearby nodes, which lose ``nearby_loss`` together, and remote ones. ``influence`` is what the
-    quilt tells, attained at ``secret_pair``; None where it tells nothing.
+    quilt tells, attained at ``secret_pair`` (None: nothing).
     """
 
     node: Any
@@ -179,11 +166,7 @@ class ActiveQuilt(ReadOnly):
 
 
 class NetworkQuilts(Engine):
-    """The search for the best quilts of the nodes of networks, the members of Θ.
-
-    For some nodes the quilts may be given, as sets of places; for others at most so many quilts are looked at for each
-    (None: all).
-    """
+    """The search for the best quilts of the nodes of networks, at most so many each (None: all), or those given."""
 
     def __init__(
         self,
@@ -352,7 +335,7 @@ def _states(network: BayesianNetwork, quilt: NetworkQuilt) -> tuple[str, str] | 
 
 
 class MarkovQuilt(InfluenceBound):
-    """The Markov Quilt Mechanism on any Bayesian network (Algorithm 2).
+    """The Markov Quilt Mechanism on any Bayesian network (Algorithm 2, Section 4.1 to 4.3).
 
     Parameters
     ----------
@@ -370,14 +353,8 @@ class MarkovQuilt(InfluenceBound):
         How many quilts are looked at for each node, at most 5,000 for all nodes together, the worst nodes first; None
         for all that can matter, which takes long in dense networks. Fewer quilts are never less private: more noise.
 
-    References
-    ----------
-    Section 4.1 to 4.3. With nothing to limit it the search is exhaustive (``pufferfish._core.quilts.network_search``).
-
     Examples
     --------
-    The chain of three records in Section 4.2, with ε = 10: the middle record's best quilt is {X_1, X_3}.
-
     >>> import pufferfish as pf
     >>> first, step = pf.CPT(["0", "1"], [0.8, 0.2]), [[0.9, 0.1], [0.4, 0.6]]
     >>> chain = pf.BayesianNetwork(
@@ -393,6 +370,7 @@ class MarkovQuilt(InfluenceBound):
     title: ClassVar[str] = "MarkovQuilt"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ModelClass)
+    max_quilts: int | None  # how many quilts are looked at for each node; None for all that can matter
 
     def __init__(
         self,
@@ -404,9 +382,9 @@ class MarkovQuilt(InfluenceBound):
         max_quilts: int | None = LOOKS,
     ) -> None:
         super().__init__(theta, length)
-        self._max_quilts = at_least_one(max_quilts, "max_quilts")
-        self._secrets = NodeSecrets(secrets, self.networks[0])
-        self._given = _given(quilts, self.networks)
+        nodes = NodeSecrets(secrets, self.networks[0])
+        self._keep(max_quilts=at_least_one(max_quilts, "max_quilts"), secrets=nodes.pairs)
+        self._nodes, self._given = nodes, _given(quilts, self.networks)
 
     @classmethod
     def of(cls, theta: Any, length: Any, **settings: Any) -> "MarkovQuilt":
@@ -414,21 +392,11 @@ class MarkovQuilt(InfluenceBound):
         return cls(theta, length=length, **settings)
 
     @property
-    def max_quilts(self) -> int | None:
-        """How many quilts are looked at for each node; None for all that can matter."""
-        return self._max_quilts
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The quilt sets that were given, the secrets, and how many quilts are looked at."""
         names = [state_label(node) for node in self.networks[0].nodes]
         quilts = {names[j]: [[names[v] for v in members(cut)] for cut in cuts] for j, cuts in self._given.items()}
-        return {"quilts": quilts or None, "secrets": self._secrets.plain, "max_quilts": self.max_quilts}
-
-    @property
-    def secrets(self) -> tuple[SecretPair, ...] | None:
-        """The pairs of secrets that shall not be told apart; None for any two values of any node. Read-only."""
-        return self._secrets.pairs
+        return {"quilts": quilts or None, "secrets": self._nodes.plain, "max_quilts": self.max_quilts}
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -438,10 +406,7 @@ class MarkovQuilt(InfluenceBound):
         return None if theta.networks else f"it needs Bayesian networks, and Θ is a class of {theta.kind}"
 
     def active_quilts(self, calibration: Calibration) -> tuple[ActiveQuilt, ...]:
-        """Return the best quilt of every node that is secret, under the noise of a calibration, in the order of nodes.
-
-        The noise may be that of another mechanism for the same networks.
-        """
+        """Return the best quilt of every secret node, in order, under the noise of a calibration, of any mechanism."""
         if not isinstance(self.bind(calibration.query), LinearQuery):
             raise QueryError("this needs a network and a query that counts or sums over the states of its nodes")
         losses = self._losses_of(calibration.query, calibration.strategy)
@@ -449,7 +414,7 @@ class MarkovQuilt(InfluenceBound):
 
     @cached_property
     def _search(self) -> NetworkQuilts:
-        return NetworkQuilts(self.networks, self._secrets, self._given, self.max_quilts)
+        return NetworkQuilts(self.networks, self._nodes, self._given, self.max_quilts)
 
     def _engine_of(self, theta: Theta) -> Engine:
         return self._search

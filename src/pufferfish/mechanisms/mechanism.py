@@ -31,7 +31,7 @@ from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuer
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, Continuum
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described, Theta
 
@@ -44,16 +44,12 @@ class Mechanism(Prover):
     Parameters
     ----------
     theta : model, sequence of models, or class
-        The class Θ; or a :class:`~pufferfish.Model`, whose step and origin a release then compares with its data.
+        The class Θ; or a :class:`~pufferfish.Model`, whose step and origin a release then compares with its data. A Θ
+        that the mechanism does not cover is a :class:`NotApplicableError` that says why.
     length : int, ChainLength, or sequence or dict of these
         T, or the lengths of the data set's independent chains, such as ``sequences.length``: for a ledger that is
         planned for longer ones a dict from subjects to lengths. For networks the number of independent rows of their
         table, 1 where it is left out; other models know theirs.
-
-    Raises
-    ------
-    NotApplicableError
-        If the mechanism does not cover Θ; the message says why.
     """
 
     hides_several: ClassVar[bool] = False
@@ -64,23 +60,15 @@ class Mechanism(Prover):
 
     def __init__(self, theta: Any, length: Any = None) -> None:
         super().__init__(theta, length)
-        reason = self._refuses(self._theta)
+        reason = self._refuses(self.theta)
         if reason is not None:
             raise NotApplicableError(reason, self.title)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__} is read-only: cannot set {name!r}; make a new one")
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is read-only: cannot delete {name!r}; make a new one")
 
     def __repr__(self) -> str:
         records = counted(self.rows * sum(chain.records for chain in self.length), "record")
         chosen = {name: value for name, value in self.settings.items() if value is not None}
         settings = "".join(f", {name}={shortened(repr(value))}" for name, value in chosen.items())
-        return f"{type(self).__name__}({self._theta!r}, <{records}>{settings})"
+        return f"{type(self).__name__}({self.theta!r}, <{records}>{settings})"
 
     @classmethod
     def of(cls, theta: Any, length: Any, **settings: Any) -> Self:
@@ -95,20 +83,16 @@ class Mechanism(Prover):
     @property
     def given_by(self) -> Described | Theta:
         """What another mechanism of the same class is made from: the model, or Θ where there is none."""
-        return self._theta if self._model is None else self._model
+        return self.theta if self.model is None else self.model
 
     @property
     def networks(self) -> tuple[BayesianNetwork, ...]:
         """The members of Θ, where they are Bayesian networks."""
-        return self._theta.networks
+        return self.theta.networks
 
     @classmethod
     def supports(cls, theta: Any) -> str | None:
-        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, or None where it does, as here.
-
-        The reason is one line, which stands after the title and "does not apply: "; Θ of other kinds are refused
-        before.
-        """
+        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, in one line; else None."""
         return None
 
     @classmethod
@@ -138,6 +122,11 @@ class Mechanism(Prover):
     ) -> Calibration:
         """Least noise for which this mechanism proves that the query's release is ε-Pufferfish private.
 
+        A :class:`ParameterError` if a parameter is out of range, or not one of epsilon and accuracy is given. A
+        :class:`QueryError` or :class:`ModelError` if the query does not fit the model's states; or no record has two
+        possible states under any θ. A :class:`NotApplicableError` if no finite noise is enough, or none is needed; or
+        if the laws that the mechanism needs cannot be computed.
+
         Parameters
         ----------
         query : Query
@@ -156,23 +145,6 @@ class Mechanism(Prover):
             is least (with accuracy: the largest error), of those that a search finds.
         protect, within : optional
             What shall be hidden in place of one record and any two of its values: see :meth:`protecting`.
-
-        Returns
-        -------
-        Calibration
-            The noise, and the record and pair of secrets that decide it.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range, or not one of epsilon and accuracy is given.
-        QueryError
-            If the query does not fit the model's states.
-        ModelError
-            If no record has two possible states under any θ: there is no secret to protect.
-        NotApplicableError
-            If no finite noise is enough, or none is needed: what the query reads is certain under every θ, say; or if
-            the laws that the mechanism needs cannot be computed.
         """
         if protect is not None or within is not None:
             hiding = self.protecting(protect, within)
@@ -195,6 +167,9 @@ class Mechanism(Prover):
     def protecting(self, protect: Any = None, within: Any = None) -> "Mechanism":
         """Return the same mechanism, whose noise hides a stretch of a chain, columns of a row, or near values only.
 
+        A :class:`NotApplicableError` or :class:`ParameterError` if the mechanism proves what is told of one record
+        alone; if it is no such thing, or no step is known.
+
         Parameters
         ----------
         protect : int, str, timedelta, or list of names, optional
@@ -202,15 +177,7 @@ class Mechanism(Prover):
             or ``"subject"``, a whole series. Of a network columns of one row, by a list of names or such as
             ``"smoke+lung"``, or ``"row"``, all of them. By default one record.
         within : float, or sequence of (state, state), optional
-            Of chains only values at most so far apart, in the units of the bins, shall not be told apart; or only these
             pairs of states. It does not hide whether a value is above some number or below.
-
-        Raises
-        ------
-        NotApplicableError
-            If the mechanism proves what is told of one record alone.
-        ParameterError
-            If it is no such thing, or nothing says how long a step takes.
         """
         if self.hides_several:
             return self.of(self.given_by, self._lengths, **{**self.settings, "protect": protect, "within": within})
@@ -286,10 +253,7 @@ class Mechanism(Prover):
         noises: Iterator[tuple[float, AnyWitness]],
         strategy: Strategy | None = None,
     ) -> Calibration:
-        """Return a calibration with the first of several noises that is verified.
-
-        A noise is raised by what its verification misses, mostly a rounding, but not as far as the one that follows.
-        """
+        """Return a calibration with the first noise that is verified, each raised by what its verification misses."""
         none = math.inf, None
         (unit_scale, witness), following = next(noises, none), None
         for nudge in range(MOST_NUDGES):

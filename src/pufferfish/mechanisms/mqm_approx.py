@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_that
 from pufferfish._core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
@@ -22,7 +22,7 @@ from pufferfish.mechanisms.mqm_exact import ChainQuiltBound, ChainQuilts, NodesA
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
@@ -33,10 +33,10 @@ class MQMApprox(ChainQuiltBound):
     Parameters
     ----------
     theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval, optional
-        The class Θ: irreducible aperiodic chains. Only the π_min and eigengap of each are used; the gap of a
-        reversible chain is 2(1 − |λ₂(P)|), of others 1 − λ₂(P P*) (Appendix C.2). The promise is one to every θ by
-        itself, so each is held to its own two numbers: less noise for several chains than with the least of both, which
-        Algorithm 4 takes; give those two to have its noise.
+        The class Θ: irreducible aperiodic chains with an eigengap above 0, else a :class:`NotApplicableError`. Only the
+        π_min and eigengap of each are used: the gap of a reversible chain is 2(1 − |λ₂(P)|), of others 1 − λ₂(P P*)
+        (Appendix C.2). Each θ is held to its own two numbers: less noise for several chains than with the least of
+        both, which Algorithm 4 takes; give those two to have its noise.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains.
     pi_min, eigengap : float, optional
@@ -45,11 +45,6 @@ class MQMApprox(ChainQuiltBound):
         states to release: the calibration tells the noise only.
     max_quilt_length : int, optional
         Search quilts with at most this many nearby records; by default all.
-
-    Raises
-    ------
-    NotApplicableError
-        If a chain is reducible or periodic, or its eigengap is 0.
 
     Examples
     --------
@@ -63,6 +58,8 @@ class MQMApprox(ChainQuiltBound):
     title: ClassVar[str] = "MQMApprox"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
+    pi_min: float  # the least stationary probability of the class
+    eigengap: float  # the least eigengap of the class
 
     def __init__(
         self,
@@ -79,19 +76,11 @@ class MQMApprox(ChainQuiltBound):
             theta = _STATELESS
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         numbers = [pair for _, part in self.theta.parts for pair in _numbers(part)]
-        self._pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in numbers))
-        self._eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in numbers))
+        self._keep(
+            pi_min=_at_most("pi_min", pi_min, min(pi for pi, _ in numbers)),
+            eigengap=_at_most("eigengap", eigengap, min(gap for _, gap in numbers)),
+        )
         self._given = {"pi_min": pi_min, "eigengap": eigengap}
-
-    @property
-    def pi_min(self) -> float:
-        """The least stationary probability of the class."""
-        return self._pi_min
-
-    @property
-    def eigengap(self) -> float:
-        """The least eigengap of the class."""
-        return self._eigengap
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -182,7 +171,5 @@ def _at_most(name: str, value: Any, largest: float) -> float:
     """Return a number that describes a class, given or not; one that Θ does not have would promise too much."""
     if value is None:
         return largest
-    number = real_number(value)
-    if number is None or not 0 < number <= largest * (1 + 1e-9):  # as it is printed
-        raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}, that of Θ")
-    return min(number, largest)
+    expected = f"a number above 0 and at most {largest:g}, that of Θ"
+    return min(real_that(lambda number: 0 < number <= largest * (1 + 1e-9), value, name, expected), largest)

@@ -3,12 +3,12 @@
 Both differ in where a quilt's left and right parts come from (exactly, or by a closed form) and share the search
 (:mod:`pufferfish._core.quilts.chain_search`), the losses of a profile, the worst chain, and the witness.
 
-Under one member of Θ a record takes the states that have positive probability, and no others. All that the law of an
-output can depend on is the release's density on these, so every bound holds for the losses between possible states
-alone, and a record that is certain is none. A pair of values that only another member makes possible is that member's
-to protect.
+Under one member of Θ a record takes the states that have positive probability. All that the law of an output can depend
+on is the release's density on these, so bounds hold for the losses between possible states alone, and a record that is
+certain is none. A pair of values that only another member makes possible is that member's to protect.
 """
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.influence_bound import InfluenceBound, at_least_one
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.continua import BinaryChainInterval, IntervalChain
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
@@ -74,8 +74,7 @@ def any_secret(places: Places) -> bool:
 def possible_losses(losses: BlockLoss, places: Places) -> BlockLoss:
     """Return the largest loss of each record over pairs of states that it can have; 0 for a record that is certain.
 
-    Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
-    than they have, and quicker to search.
+    Where all others are alike, certain ones may be given their loss: more than they have, and quicker to search.
     """
     of_loss, of_place, steps = _overlaps(losses.steps, [n for n, _ in places])
     certain = np.array([np.count_nonzero(states) < 2 for _, states in places])[of_place]
@@ -115,8 +114,7 @@ def _largest(loss: NDArray[np.float64], states: NDArray[np.bool_]) -> float:
     return float(loss) if loss.ndim == 0 else float(loss[np.ix_(states, states)].max())
 
 
-_SAMPLE = 64
-"""One in so many groups of nodes is searched before all of them."""
+_SAMPLE = 64  # one in so many groups of nodes is searched before all of them
 
 Vector = NDArray[np.float64]
 
@@ -124,9 +122,8 @@ Vector = NDArray[np.float64]
 class Weights:
     """Sums of the record-level losses of runs of records, exact or rounded up.
 
-    Losses of *observed* records count as often as there are such: a run of steps holds at most all of them, and those
-    with the largest losses at worst. A profile is held as whole multiples of a power of two, each loss rounded up by
-    less than 2^-40 of the largest, so that cumulative sums are exact integers however long the chain.
+    Losses of *observed* records count as often as there are such, the largest at worst. A profile is held as whole
+    multiples of a power of two, each loss rounded up by less than 2^-40 of the largest: cumulative sums are then exact.
     """
 
     def __init__(self, losses: BlockLoss) -> None:
@@ -161,10 +158,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodesAlike:
-    """Nodes first..last of a chain, 1-based, whose quilts have the same parts: ``left(a)`` and ``right(b)``.
-
-    ``pairs``, of shape (2, n), are the secret pairs; None where a bound does not tell them apart.
-    """
+    """Nodes first..last of a chain, 1-based, whose quilts have the same parts; ``pairs``, (2, n), are secret ones."""
 
     theta: int
     first: int
@@ -175,19 +169,13 @@ class NodesAlike:
 
 
 class ChainQuiltBound(InfluenceBound):
-    """A Markov quilt mechanism on chains; quilts have at most ``max_quilt_length`` nearby records (the paper's ℓ).
+    """A Markov quilt mechanism on chains; the trivial quilt is always searched."""
 
-    The trivial quilt is always searched.
-    """
+    max_quilt_length: int | None  # the most nearby records of a quilt (the paper's ℓ); None for any number
 
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
-        self._max_quilt_length = at_least_one(max_quilt_length, "max_quilt_length")
-
-    @property
-    def max_quilt_length(self) -> int | None:
-        """The most nearby records of a quilt; None for any number."""
-        return self._max_quilt_length
+        self._keep(max_quilt_length=at_least_one(max_quilt_length, "max_quilt_length"))
 
 
 class ChainQuilts(Engine):
@@ -206,8 +194,7 @@ class ChainQuilts(Engine):
         """Return the losses that count under every member: those between states that its records can have."""
         return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
-    supports_step_losses = True
-    """The steps that change with n records in a row are n + 1."""
+    supports_step_losses = True  # the steps that change with n records in a row are n + 1
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage by the record that its best quilt serves worst."""
@@ -217,11 +204,6 @@ class ChainQuilts(Engine):
         """Return the least number."""
         return [self._worst(losses, Score(epsilon))]
 
-    def _visits(self, length: int) -> Iterator[NodesAlike]:
-        """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
-        yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
-        yield from self.groups(length)
-
     def _problems(self, chain: BlockLoss, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, SearchProblem]]:
         """Yield groups of nodes with what runs of records weigh under their member of Θ."""
         weights = [Weights(of_member) for of_member in self.possible(chain)]
@@ -229,10 +211,7 @@ class ChainQuilts(Engine):
         longest = self._longest or steps
         for nodes in groups:
             weight = weights[nodes.theta]
-            yield (
-                nodes,
-                SearchProblem(steps, nodes.left, nodes.right, weight, weight.many, weight.uniform, longest),
-            )
+            yield (nodes, SearchProblem(steps, nodes.left, nodes.right, weight, weight.many, weight.uniform, longest))
 
     def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Bound:
         """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""
@@ -240,7 +219,9 @@ class ChainQuilts(Engine):
         witness: QuiltWitness | None = None
         for chain in chains_that_can_decide(losses):
             steps = chain.length.steps
-            for nodes, problem in self._problems(chain, self._visits(steps)):
+            # a sample of the groups, then all: what the sample finds lets most of the others be dropped at once
+            sample = islice(self.groups(steps), _SAMPLE - 1, None, _SAMPLE)
+            for nodes, problem in self._problems(chain, itertools.chain(sample, self.groups(steps))):
                 report_progress("searching quilts", nodes.last / steps)
                 quilt = worst_node(problem, objective, nodes.first, nodes.last, floor=most, below=below)
                 if quilt is not None:
@@ -290,8 +271,6 @@ class MQMExact(ChainQuiltBound):
 
     Examples
     --------
-    The running example of Section 4.4:
-
     >>> import pufferfish as pf
     >>> theta1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
     >>> calibration = pf.MQMExact(theta1, length=100, support="paper").calibrate(pf.Count(1), epsilon=1.0)
@@ -304,6 +283,7 @@ class MQMExact(ChainQuiltBound):
     searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
+    support: Literal["definition", "paper"]  # the reading of the support
 
     def __init__(
         self,
@@ -316,12 +296,7 @@ class MQMExact(ChainQuiltBound):
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         if not one_of(support, ("definition", "paper")):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
-        self._support: Literal["definition", "paper"] = support
-
-    @property
-    def support(self) -> Literal["definition", "paper"]:
-        """The reading of the support."""
-        return self._support
+        self._keep(support=support)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -345,12 +320,7 @@ class ExactQuilts(ChainQuilts):
     ) -> None:
         super().__init__(theta, longest)
         self._structural = support == "definition"
-        self._between = IntervalInfluence(theta.lower, theta.upper) if isinstance(theta, IntervalChain) else None
-        self._influence = [
-            ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=self._structural)
-            for chain in self._members
-            if isinstance(chain, MarkovChain)
-        ]
+        self._influence = [_influence(chain, self._structural) for chain in self._members]
 
     def possible(self, losses: BlockLoss) -> list[BlockLoss]:
         """Return the losses that count under every member: in the paper's reading all of them."""
@@ -358,19 +328,12 @@ class ExactQuilts(ChainQuilts):
 
     def groups(self, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
-        if self._between is not None:
-            for group in self._between.groups(length):
-                yield from _nodes_alike(0, self._between, group)
         for t, influence in enumerate(self._influence):
             for group in influence.groups(length):
                 yield from _nodes_alike(t, influence, group)
 
     def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Bound | None:
-        """Return what quilts prove of a chain where that is less than ``value``, else None.
-
-        The 1-based record is asked first: where it needs as much, as the one that decides elsewhere mostly does, the
-        others need not be searched.
-        """
+        """Return what quilts prove of a chain if less than ``value``, else None; one 1-based record first."""
         needed = self.best_at(chain, node, objective, below=value)
         if needed is not None and needed >= value:
             return None
@@ -390,10 +353,18 @@ class ExactQuilts(ChainQuilts):
 
     def _at(self, node: int, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of one node, where it has a secret."""
-        if self._between is not None:
-            yield from (nodes for nodes in self.groups(length) if nodes.first <= node <= nodes.last)
         for t, influence in enumerate(self._influence):
-            yield from _nodes_alike(t, influence, influence.at(node, length))
+            if isinstance(influence, ChainInfluence):
+                yield from _nodes_alike(t, influence, influence.at(node, length))
+            else:
+                yield from (nodes for nodes in self.groups(length) if nodes.first <= node <= nodes.last)
+
+
+def _influence(chain: MarkovChain | IntervalChain | BinaryChainInterval, structural: bool) -> Any:
+    if isinstance(chain, IntervalChain):
+        return IntervalInfluence(chain.lower, chain.upper)
+    assert isinstance(chain, MarkovChain)
+    return ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=structural)
 
 
 def _nodes_alike(theta: int, influence: ChainInfluence | IntervalInfluence, group: NodeGroup) -> Iterator[NodesAlike]:

@@ -25,28 +25,22 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.markov_quilt import ActiveQuilt
 from pufferfish.mechanisms.witness import AnyWitness, ClusterWitness, CouplingWitness, PhaseWitness, QuiltWitness
 from pufferfish.queries import JointQuery, LinearQuery
-from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork, Quilt
 from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.shown import transitions
 from pufferfish.theta.states import phase_name, state_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NODES = 120
-"""Larger networks are drawn around one node only."""
+MOST_NODES = 120  # larger networks are drawn around one node only
 
 _COUNTED: tuple[Role, ...] = ("quilt", "nearby", "remote", "plain")
 
-_AROUND = 40
-"""How many nodes of a larger network are drawn around a node without a quilt."""
-
+_AROUND = 40  # how many nodes of a larger network are drawn around a node without a quilt
 _LONGEST = 40
-
-_MOST_TOLD = 3
-"""Clusters around the worst node whose leakage is told one by one."""
+_MOST_TOLD = 3  # clusters around the worst node whose leakage is told one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +239,10 @@ def draw_network(
     """Draw a Bayesian network, parents above children, and the record and quilt that determine the noise.
 
     The worst node is an octagon, the nodes of its quilt are hexagons, those nearby are round and the remote ones
-    rectangles; nodes that the query does not read are hollow. Where no quilt decides, the worst node alone is marked
-    and the title says what does. Networks of more than 120 nodes are drawn around the node only, and the picture says
-    what it leaves out.
+    rectangles; nodes that the query does not read are hollow. Networks of more than 120 nodes are drawn around the node
+    only. The figure is one of matplotlib. A :class:`ParameterError` or :class:`ModelError` if matplotlib is not
+    installed, the arguments do not belong together, the network is large and no node is given or decides, a node is
+    unknown, or the quilt is none of that node.
 
     Parameters
     ----------
@@ -259,19 +254,6 @@ def draw_network(
         Another node than the worst one.
     quilt : ActiveQuilt, Quilt or list of names, optional
         The quilt to show; one of :meth:`MarkovQuilt.active_quilts` knows its node, others need ``node``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Write it with its ``savefig``.
-
-    Raises
-    ------
-    ParameterError
-        If matplotlib is not installed, the arguments do not belong together, or the network is large and no node is
-        given or decides.
-    ModelError
-        If a node is unknown, or the quilt is none of that node.
 
     Examples
     --------
@@ -288,8 +270,7 @@ def draw_network(
 
 # -- Θ on a page: what an adversary may believe, in words and as the charts of its view ------------------------------
 
-_MOST_MEMBERS = 3
-"""Members of Θ that are drawn, beginning with the one that decides; the others are in its file."""
+_MOST_MEMBERS = 3  # members of Θ that are drawn, beginning with the one that decides; the others are in its file
 
 
 def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | None = None) -> Html:

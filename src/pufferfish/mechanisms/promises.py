@@ -23,9 +23,9 @@ from pufferfish._draw.chart import Line, Lines
 from pufferfish._draw.lines import lines_figure
 from pufferfish._draw.page import section, table
 from pufferfish.mechanisms._propagation_on_chains import ProtectedStretch, can_be_followed, leakage_of_series
-from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, leakage_of_row
 from pufferfish.mechanisms.calibration import Calibration, Prover
 from pufferfish.mechanisms.markov_quilt import NodeSecrets
+from pufferfish.mechanisms.propagation import NetworkLeakage, leakage_of_row
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.words import hidden_in_words, secrets_of
 from pufferfish.queries import FunctionQuery
@@ -34,30 +34,17 @@ from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.states import intervals_of_states
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
-_SAID = {"1d": "1d: any one day of one subject"}
-"""Of the names that people look for, in more words."""
+_SAID = {"1d": "1d: any one day of one subject"}  # of the names that people look for, in more words
 
 _COUNTS = (10, 100, 1_000)
 _SECOND = 1_000_000
 
 
 class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """What is promised of one unit.
+    """What is promised of one unit, and ``holds`` what that means and does not cover, in one sentence.
 
-    Parameters
-    ----------
-    unit : str
-        What is hidden.
-    steps : int or None
-        Grid steps of a stretch; None where it is none.
-    near : bool
-        Whether it is about near values only.
-    epsilon : float
-        What is told of it at most, in nats, rounded up.
-    holds : str
-        What that means, and what it does not cover, in one sentence.
-    columns : tuple of str, optional
-        The columns of a row that were asked for by name; None where it is about none.
+    Of the unit, of so many grid ``steps`` if it is a stretch, or of ``near`` values only, at most ``epsilon`` nats are
+    told, rounded up. ``columns`` are those of a row that were asked for by name.
     """
 
     unit: str
@@ -107,10 +94,7 @@ def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False
 def promises_of_losses(
     bound: Prover, losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
 ) -> list[Promise]:
-    """Return what losses of several releases together tell of every unit.
-
-    Of chains that were read alike one is enough. The losses leak at most epsilon about what the bound hides.
-    """
+    """Return what losses of several releases together tell of every unit; of what the bound hides at most epsilon."""
     return _promised(_units(bound, epsilon, step, cut=cut), losses)
 
 
@@ -136,10 +120,7 @@ def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Prom
 
 
 def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
-    """Return the units that a noise promises something of, the smallest first, where a step takes so long.
-
-    Where chains are cut a stretch of a subject, or its whole series, is in several of them: it is left out.
-    """
+    """Return the units that a noise promises something of, smallest first; no stretches of ``cut`` chains."""
     function = isinstance(calibration.measured, FunctionQuery)
     return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function)
 
@@ -252,8 +233,7 @@ def _width(states: tuple[str, ...]) -> float | None:
 
 # -- The same as a table and as a chart, and what a calibration shows in a notebook ------------------------------------
 
-_MANY = math.log(1000)
-"""ε with which odds change a thousand times."""
+_MANY = math.log(1000)  # ε with which odds change a thousand times
 
 
 def promise_grid(promises: Sequence[Promise], whose: str = "what this noise tells of") -> Grid:

@@ -24,8 +24,7 @@ from pufferfish.theta.lengths import MOST_STEPS, ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.states import intervals_of_states, state_label
 
-SUBJECT, ROW = "subject", "row"
-"""What protects the whole series of a subject, and a whole row of a network's table."""
+SUBJECT, ROW = "subject", "row"  # what protects a whole series, and a whole row of a network's table
 
 Mask = NDArray[np.bool_]
 
@@ -35,11 +34,7 @@ class Protection(ABC):
 
     @staticmethod
     def of(protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
-        """Return what a user asks to protect, None where that is one record and any two of its values.
-
-        ``protect`` and ``within`` are those of :meth:`Mechanism.protecting`, ``step`` is how long a step takes, where
-        that is known. A :class:`ParameterError` if they are no such thing, or no step is known.
-        """
+        """Return what a user asks to protect, None for one record and any values; see :meth:`Mechanism.protecting`."""
         if isinstance(protect, Protection):
             return protect
         if protect is None and within is None:
@@ -109,10 +104,7 @@ class Protection(ABC):
         """Say what is not hidden, one sentence each."""
 
     def check_gaps(self, gaps: str, whose: str) -> None:
-        """Refuse a table whose subjects' series are cut into chains of their own, where stretches are hidden.
-
-        ``whose`` says what hides stretches.
-        """
+        """Refuse a table whose subjects' series are cut into chains, where stretches are hidden by ``whose`` noise."""
         if self.is_stretch and gaps == "independent":
             raise ReleaseRefused(
                 f"{whose} stretches, but gaps='independent' cuts each subject's series into independent chains, and a "
@@ -127,15 +119,9 @@ class Protection(ABC):
 class StretchProtection(Protection):
     """The courses of so many steps of a chain in a row shall not be told apart, if their values are near each other.
 
-    Parameters
-    ----------
-    steps : int or "subject"
-        Grid steps of a stretch, read or not; or the whole series of a subject.
-    within : float, tuple of (str, str), or None
-        Courses whose values are at most so far apart at every step, in the units of the bins, or one of these pairs of
-        states; None for any two courses.
-    lasts : str, optional
-        The length of time that it was given as.
+    ``steps`` are grid steps, read or not, or "subject", a whole series, given as ``lasts`` if as a length of time.
+    Courses are near whose values are at most ``within`` apart at every step, in the units of the bins, or one of these
+    pairs of states; None for any two.
     """
 
     steps: int | str
@@ -221,8 +207,6 @@ class StretchProtection(Protection):
     def in_words(self, step: str | None = None, *, brief: bool = False) -> str:
         """Say what is hidden, where a step takes so long; for headings in few words.
 
-        Examples
-        --------
         >>> StretchProtection(60).in_words("1min")
         'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
         >>> StretchProtection(60, 200.0).in_words("1min", brief=True)
@@ -256,13 +240,8 @@ class StretchProtection(Protection):
 class ColumnsProtection(Protection):
     """The joint values of some columns of one row of a network's table shall not be told apart, or of all of them.
 
-    Parameters
-    ----------
-    names : tuple of str, or None
-        The columns, in the order of the network's nodes; None for a whole row.
+    ``names`` are in the order of the network's nodes; None for a whole row.
 
-    Examples
-    --------
     >>> ColumnsProtection(("smoke", "lung")).in_words(), ColumnsProtection(None).in_words()
     ('the columns smoke, lung of any one row together', 'all columns of any one row together')
     """

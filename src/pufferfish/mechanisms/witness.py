@@ -16,10 +16,7 @@ from pufferfish._base.frozen import FrozenRecord
 
 
 class Nearest(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The member of a continuum Θ, where known, that needs the most noise of those found.
-
-    ``gap`` is how far the noise is above what this member needs, as a share.
-    """
+    """The member of a continuum Θ that needs the most noise of those found; ``gap`` is the share it is below."""
 
     gap: float
     transition_matrix: tuple[tuple[float, ...], ...] | None = None
@@ -70,14 +67,8 @@ class AloneWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class QuiltWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="quilt"):
     """Witness of a Markov quilt around the record; for group privacy the trivial quilt, with all records nearby.
 
-    Parameters
-    ----------
-    active_quilt : tuple of int or str
-        Nodes of the best quilt of that record, as ``node`` is given: () is the trivial quilt.
-    nearby : int
-        Number of records whose loss counts in full, card(X_N).
-    influence : float
-        Max-influence of the record on the quilt, in nats.
+    ``active_quilt`` are the nodes of the best quilt, () for the trivial one; the loss of ``nearby`` records counts in
+    full, and ``influence`` is the max-influence of the record on the quilt, in nats.
     """
 
     where = (*Witness.where, "active_quilt")
@@ -96,10 +87,7 @@ class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="forgetting"):
-    """Witness of a forgetting class: nats that the record itself, those before and those after it tell at most.
-
-    It has no pair of values, because all pairs are alike.
-    """
+    """Witness of a forgetting class: nats that the record itself, those before and those after it tell at most."""
 
     own: float
     past: float
@@ -119,18 +107,9 @@ class PhaseWitness(
 class StretchWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="stretch"):
     """A stretch of steps in a row decides, which starts at ``node``; ``secret_pair`` is what it begins with.
 
-    Parameters
-    ----------
-    by : {"propagation", "forgetting", "series"}
-        What proves the bound; the last is the sum of all losses of a chain.
-    steps : int
-        Steps of the stretch, read or not.
-    last_pair : tuple of str or None
-        What the two courses of the stretch end with; None where all are alike.
-    own, past, future : float
-        Nats that the stretch itself, the records before it and those after it tell.
-    phase : int or None
-        The phase of the clock at its first step, 0-based.
+    ``by`` says what proves the bound: "series" is the sum of all losses of a chain. The two courses of its ``steps``,
+    read or not, end with ``last_pair``; None where all are alike. ``own``, ``past`` and ``future`` are nats that the
+    stretch itself, the records before it and those after it tell; ``phase`` is that of the clock at its first step.
     """
 
     where = ("theta", "length", "node")  # of the pairs of one place that tell as much the first is taken
@@ -156,18 +135,11 @@ class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class ColumnsWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="columns"):
-    """Several columns of one row decide together.
+    """Several columns of one row decide together; None for a whole row.
 
-    Parameters
-    ----------
-    by : {"propagation", "row"}
-        What proves the bound; the last is the sum of the losses of a whole row.
-    columns : tuple of str or None
-        The columns, in the order of the network's nodes; None for a whole row.
-    values, other_values : tuple of str or None
-        Two combinations of their values that are hardest to tell apart; None where they are not known.
-    own, others : float
-        Nats that these columns themselves, and all other ones, tell.
+    ``by`` says what proves the bound: "row" is the sum of the losses of a whole row. ``values`` and ``other_values``
+    are two combinations that are hardest to tell apart, where they are known; ``own`` and ``others`` nats that these
+    columns themselves, and all other ones, tell.
     """
 
     by: Literal["propagation", "row"]

@@ -16,26 +16,13 @@ from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
 from pufferfish.errors import shortened
+from pufferfish.mechanisms import witness
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.protection import ROW, SUBJECT, ColumnsProtection, Protection
-from pufferfish.mechanisms.witness import (
-    AloneWitness,
-    AnyWitness,
-    ClusterWitness,
-    ColumnsWitness,
-    CouplingWitness,
-    ForgettingWitness,
-    LawWitness,
-    MatrixWitness,
-    PhaseWitness,
-    PropagationWitness,
-    QuiltWitness,
-    StretchWitness,
-)
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CONTINUA
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.record import NEVER_CHECKED, Checking
 from pufferfish.theta.states import phase_name
@@ -51,11 +38,7 @@ def noise_hides_everything(calibration: Calibration, records: Sequence[int]) -> 
 
 
 def wide_quantiles(calibration: Calibration, records: int, bins: int) -> str | None:
-    """Return what is wrong with quantiles of a number in bins whose intervals would span half of its range, and more.
-
-    As they would be if values lay evenly in the range: no value is looked at. A cumulative distribution of fewer bins
-    has less noise, about in proportion.
-    """
+    """Return what is wrong with quantiles whose intervals would span half of their range, if values lay evenly."""
     error = float(max(calibration.accuracies(0.05, joint=True))) * (calibration.linear.divided_by or 1) / records
 
     def width(count: int) -> float:
@@ -145,8 +128,7 @@ def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
 
 # -- What a release promises, and what it does not, in words ---------------------------------------------------------
 
-TOGETHER = "Together with the releases before it in its ledger"
-"""How the sentence begins that says what a ledger promises: it stands in ``not_promised``, for what it excludes."""
+TOGETHER = "Together with the releases before it in its ledger"  # begins what a ledger promises, in ``not_promised``
 
 
 class Booked(Protocol):
@@ -309,11 +291,10 @@ def not_promised_of(
 
 _MOST_NODES = 12
 
-_LEAST_SEEN, _LEAST_NAMED = 0.1, 4.0
-"""Percent of the leakage from which a part is drawn, and from which there is room for its number."""
+_LEAST_SEEN, _LEAST_NAMED = 0.1, 4.0  # percent of the leakage from which a part is drawn, and has room for its number
 
 
-def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta | None) -> Html:
+def witness_part(seen: witness.AnyWitness, leakage: float, epsilon: float, theta: Theta | None) -> Html:
     """Return which secret decides the noise, in words, and what tells how much of it."""
     networks = theta is not None and bool(theta.networks)
     which = _where(seen, networks=networks, of_chains=theta is None or theta.of_chains)
@@ -327,8 +308,8 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
     )
 
 
-def _where(seen: AnyWitness, *, networks: bool, of_chains: bool) -> str:
-    if isinstance(seen, ColumnsWitness):
+def _where(seen: witness.AnyWitness, *, networks: bool, of_chains: bool) -> str:
+    if isinstance(seen, witness.ColumnsWitness):
         return f"here {ColumnsProtection(seen.columns).in_words()}"
     if seen.node is None:
         return "all records are alike"
@@ -339,48 +320,48 @@ def _where(seen: AnyWitness, *, networks: bool, of_chains: bool) -> str:
     return f"here record {seen.node!r}" if isinstance(seen.node, str) else f"here record {seen.node}"
 
 
-def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html]:
+def _why(seen: witness.AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html]:
     parts: list[tuple[str, float]] = []
     words = ""
     match seen:
-        case AloneWitness():
+        case witness.AloneWitness():
             words = "Records are independent of each other in every distribution of Θ: each tells of itself alone."
-        case QuiltWitness(active_quilt=(), nearby=nearby):
+        case witness.QuiltWitness(active_quilt=(), nearby=nearby):
             words = f"The proof counts all {nearby:,} records that may depend on it in full."
-        case QuiltWitness(active_quilt=quilt, nearby=nearby, influence=influence):
+        case witness.QuiltWitness(active_quilt=quilt, nearby=nearby, influence=influence):
             names = ", ".join(map(str, quilt[:_MOST_NODES])) + (", …" if len(quilt) > _MOST_NODES else "")
             words = (
                 f"The proof draws a line around it, a Markov quilt ({names}): the {nearby:,} records inside count in "
                 "full, and those outside only by what the quilt can tell of it."
             )
             parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
-        case PropagationWitness() | ForgettingWitness() | StretchWitness():
+        case witness.PropagationWitness() | witness.ForgettingWitness() | witness.StretchWitness():
             itself, shown, told = "the record itself", "the record itself", "values"
-            if isinstance(seen, PhaseWitness):
+            if isinstance(seen, witness.PhaseWitness):
                 clock = getattr(theta.members[seen.theta], "clock", None) if theta is not None else None
                 words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "
-            if isinstance(seen, StretchWitness) and seen.steps > 1:
+            if isinstance(seen, witness.StretchWitness) and seen.steps > 1:
                 words = f"It is the first of {seen.steps:,} steps in a row. "
                 itself, shown, told = "these steps themselves", "the steps themselves", "courses"
             words += f"How well {itself}, all earlier records and all later ones tell the two {told} apart:"
             parts = [(shown, seen.own), ("the earlier records", seen.past), ("the later records", seen.future)]
-        case ClusterWitness():
+        case witness.ClusterWitness():
             words = "How well the record itself tells, and each group of columns around it with all that lies behind:"
             behind = [(", ".join(names[:_MOST_NODES]) or "the rest", nats) for names, nats in seen.neighbours]
             parts = [("the record itself", seen.own), *behind]
-        case ColumnsWitness(by="row"):
+        case witness.ColumnsWitness(by="row"):
             words = "The proof counts the losses of all columns of a row in full, whatever their law is."
-        case ColumnsWitness():
+        case witness.ColumnsWitness():
             words = "How well these columns themselves, and all other ones, tell the two combinations of values apart:"
             parts = [("the columns themselves", seen.own), ("the other columns", seen.others)]
-        case MatrixWitness():
+        case witness.MatrixWitness():
             words = "Its row in the matrix of influences between records (GK16) is the one that decides."
-        case CouplingWitness():
+        case witness.CouplingWitness():
             words = (
                 f"The law of the answer moves by {number(seen.distance)} at most from one secret to the other "
                 "(∞-Wasserstein distance), and noise must hide such a move."
             )
-        case LawWitness():
+        case witness.LawWitness():
             words = "The laws of the noisy answer, given the one secret and given the other, differ most here."
     blocks = [tag("p", words)]
     if parts:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
@@ -29,7 +28,9 @@ from pufferfish.queries.query import (
     QueryKind,
     Variables,
     Words,
+    per_record,
     refuse_many_combinations,
+    share_or_number,
 )
 from pufferfish.theta.states import state_label
 
@@ -37,8 +38,6 @@ from pufferfish.theta.states import state_label
 def combination_labels(nodes: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the names of all combinations of the states of some nodes; those of the last node change fastest.
 
-    Examples
-    --------
     >>> combination_labels([("smoke", ["no", "yes"]), ("lung", ["no", "yes"])])[:2]
     ['smoke=no, lung=no', 'smoke=no, lung=yes']
     """
@@ -51,8 +50,7 @@ class Joint(ReadOnly, Query):
     """The contingency table of several columns: the rows in each combination of the states of some nodes of a network.
 
     The table must be read with ``read_rows(…, joint=nodes)``, which counts these columns together. The histogram of
-    each column by itself is :class:`Marginals`; how often a record of a chain is followed by each state is
-    :class:`Transitions`.
+    each column by itself is :class:`Marginals`.
 
     Parameters
     ----------
@@ -105,15 +103,14 @@ class Joint(ReadOnly, Query):
         return JointQuery(
             nodes=nodes,
             domains=tuple(np.array([columns[state] for state in variables[name]], dtype=np.intp) for name in names),
-            unit=Fraction(1, rows) if self.relative else Fraction(1),
             labels=tuple(combination_labels(named)),
             description=Words(
-                f"{'share' if self.relative else 'number'} of the",
+                share_or_number(self.relative),
                 rows,
                 "rows",
                 f"in each combination of the states of {', '.join(name for name, _ in named)}",
             ),
-            divided_by=rows if self.relative else None,
+            **per_record(self.relative, rows),
         )
 
 
@@ -211,23 +208,19 @@ class Marginals(ReadOnly, Query):
         shown = ", ".join(state_label(names[place]) for place in nodes[:8]) + (", …" if len(nodes) > 8 else "")
         return LinearQuery(
             weights,
-            Fraction(1, rows) if self.relative else Fraction(1),
-            tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
-            Words(f"{'share' if self.relative else 'number'} of the", rows, "rows", f"in each state of {shown}"),
-            factors if len(nodes) > 1 else factors[:, 0],
+            labels=tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
+            description=Words(share_or_number(self.relative), rows, "rows", f"in each state of {shown}"),
+            factors=factors if len(nodes) > 1 else factors[:, 0],
             blocks=tuple(blocks),
-            divided_by=rows if self.relative else None,
+            **per_record(self.relative, rows),
         )
 
 
 def refuse_pooling(query: Query, variables: Variables) -> None:
     """Refuse a query that takes different columns of a table for one, but those of equal states that the user named.
 
-    Shares of all cells of a table say little of any column, and look as if they did. So a query that adds up columns
-    names them, and they have the same states; the histogram of every column by itself is :class:`Marginals`.
+    Shares of all cells of a table say little of any column, and look as if they did; see :class:`Marginals`.
 
-    Examples
-    --------
     >>> from pufferfish.queries import Count
     >>> refuse_pooling(Subset(Count("yes"), ["smoke", "lung"]), {"smoke": ("yes", "no"), "lung": ("no", "yes")})
     """

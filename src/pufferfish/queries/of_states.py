@@ -18,7 +18,16 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
+from pufferfish.queries.query import (
+    LinearQuery,
+    Query,
+    QueryKind,
+    StepQuery,
+    Variables,
+    Words,
+    per_record,
+    share_or_number,
+)
 from pufferfish.theta.states import state_label
 
 # -- Statistics of ordered states ------------------------------------------------------------------------------------
@@ -27,8 +36,6 @@ from pufferfish.theta.states import state_label
 def named_quantiles(shares: Sequence[float]) -> str:
     """Return how a query's description names its quantiles.
 
-    Examples
-    --------
     >>> named_quantiles([0.1, 0.5])
     'the quantiles 0.1, 0.5'
     """
@@ -49,13 +56,13 @@ class _Cumulative(ReadOnly, Query):
         """Bind to a model's states, from the lowest to the highest, and the public number of records."""
         if variables is not None:
             raise QueryError(f"{self.kind} needs records with the same ordered states, such as those of a chain")
-        quantity = "share" if self.relative else "number"
         return LinearQuery(
             prefixes(len(states)),
-            Fraction(1, records) if self.relative else Fraction(1),
-            tuple(f"up to {state}" for state in states[:-1]),
-            Words(f"{quantity} of the", records, "records", f"up to each of {len(states)} states{self._asked}"),
-            divided_by=records if self.relative else None,
+            labels=tuple(f"up to {state}" for state in states[:-1]),
+            description=Words(
+                share_or_number(self.relative), records, "records", f"up to each of {len(states)} states{self._asked}"
+            ),
+            **per_record(self.relative, records),
         )
 
 
@@ -63,10 +70,7 @@ class _Cumulative(ReadOnly, Query):
 class CDF(_Cumulative):
     """Cumulative distribution of ordered states: the records up to each state but the last.
 
-    Parameters
-    ----------
-    relative : bool, default True
-        Shares of the records (dividing by their public number) rather than counts.
+    ``relative`` (bool, default True): shares of the records (dividing by their public number) rather than counts.
 
     Examples
     --------
@@ -92,10 +96,8 @@ class Quantiles(_Cumulative):
     The cumulative distribution gets the noise; quantiles and intervals follow from it. With 95% probability all
     intervals hold together.
 
-    Parameters
-    ----------
-    shares : float or sequence of float
-        Which quantiles: shares of the records, strictly between 0 and 1, such as 0.5 for the median.
+    ``shares`` (float or sequence of float): which quantiles: shares of the records, strictly between 0 and 1, such as
+    0.5 for the median.
 
     Examples
     --------
@@ -162,23 +164,18 @@ class _OfStates(ReadOnly, Query):
                 f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
             )
         where = f"in {{{', '.join(self.states)}}}"
+        words = Words("share of the", records, "records", where)
         return LinearQuery(
             chosen,
-            Fraction(1, records) if self.relative else Fraction(1),
-            ("+".join(self.states),),
-            Words("share of the", records, "records", where) if self.relative else f"number of records {where}",
-            divided_by=records if self.relative else None,
+            labels=("+".join(self.states),),
+            description=words if self.relative else f"number of records {where}",
+            **per_record(self.relative, records),
         )
 
 
 @dataclass(frozen=True, init=False)
 class Count(_OfStates):
     """Number of records in one or several states.
-
-    Parameters
-    ----------
-    states : state or sequence of states
-        The states to count.
 
     Examples
     --------
@@ -193,11 +190,6 @@ class Count(_OfStates):
 class Frequency(_OfStates):
     """Share of the records in one or several states.
 
-    Parameters
-    ----------
-    states : state or sequence of states
-        The states to count.
-
     Examples
     --------
     >>> Frequency("walking").bind(["rest", "walking"], records=100).lipschitz
@@ -211,10 +203,7 @@ class Frequency(_OfStates):
 class Histogram(ReadOnly, Query):
     """Records in every state: one output per state.
 
-    Parameters
-    ----------
-    relative : bool, default True
-        Shares of the records (dividing by their public number) rather than counts.
+    ``relative`` (bool, default True): shares of the records (dividing by their public number) rather than counts.
 
     Examples
     --------
@@ -236,13 +225,11 @@ class Histogram(ReadOnly, Query):
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
-        quantity = "share" if self.relative else "number"
         return LinearQuery(
             np.eye(len(states), dtype=np.int64),
-            Fraction(1, records) if self.relative else Fraction(1),
-            tuple(states),
-            Words(f"{quantity} of the", records, "records", f"in each of {len(states)} states"),
-            divided_by=records if self.relative else None,
+            labels=tuple(states),
+            description=Words(share_or_number(self.relative), records, "records", f"in each of {len(states)} states"),
+            **per_record(self.relative, records),
         )
 
 
@@ -280,13 +267,8 @@ class _OfValues(ReadOnly, Query):
                 f"{records:,} records can hold; subtract what they have in common"
             )
         values_of = f"of {_spelled(states, weights, unit)}"
-        return LinearQuery(
-            weights,
-            unit / records if self.relative else unit,
-            (self.kind,),
-            Words("mean over", records, "records", values_of) if self.relative else f"sum over records {values_of}",
-            divided_by=records if self.relative else None,
-        )
+        words = Words("mean over", records, "records", values_of) if self.relative else f"sum over records {values_of}"
+        return LinearQuery(weights, labels=(self.kind,), description=words, **per_record(self.relative, records, unit))
 
     def _in_order(self, states: Sequence[str]) -> list[float]:
         if isinstance(self.values, tuple):
@@ -315,12 +297,9 @@ class _OfValues(ReadOnly, Query):
 class Sum(_OfValues):
     """Sum over records of a value per state.
 
-    Parameters
-    ----------
-    values : sequence of float, or mapping from state to float
-        What a record in each state contributes; ``"*"`` stands for all states that are not named. Values are taken
-        as the decimals they print as; where those cannot be held exactly they are rounded to a decimal grid that is
-        recorded in the release.
+    ``values`` (sequence of float, or mapping from state to float): what a record in each state contributes; ``"*"``
+    stands for all states that are not named. Values are taken as the decimals they print as; where those cannot be held
+    exactly they are rounded to a decimal grid that is recorded in the release.
 
     Examples
     --------
@@ -335,15 +314,12 @@ class Sum(_OfValues):
 
 @dataclass(frozen=True, init=False)
 class Mean(_OfValues):
-    """Mean over records of a value per state: ``Sum`` divided by the public number of records.
-
-    Parameters
-    ----------
-    values : sequence of float, or mapping from state to float
-        What a record in each state contributes; ``"*"`` stands for all states that are not named.
+    """Mean over records of a value per state: ``Sum`` divided by the public number of records; values as for it.
 
     Examples
     --------
+    >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
+    0.02
     >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
     0.02
     >>> Mean({"sitting": 1, "*": 0}).bind(["sitting", "walking", "running"], records=50).description
@@ -363,8 +339,7 @@ def unknown_state(label: str, states: Sequence[str]) -> str:
     return f"the model has no such state.{did_you_mean(label, states)} States: {names_of(states)}"
 
 
-_REST = "*"
-"""Stands for all states that are not named, unless a state has this name."""
+_REST = "*"  # stands for all states that are not named, unless a state has this name
 
 _LARGEST_VALUE = 1e150
 
@@ -398,3 +373,125 @@ def _on_a_grid(values: Sequence[float], records: int) -> tuple[NDArray[np.int64]
     weights = np.array([[round(v / unit) for v in exact]], dtype=np.int64)
     common = int(np.gcd.reduce(np.abs(weights[0]))) or 1
     return weights // common, unit * common
+
+
+# -- Statistics of steps, from one record of a chain to the next -------------------------------------------------------
+
+
+ARROW = " → "  # between the two states in the name of an output
+
+
+@dataclass(frozen=True)
+class _OfSteps(ReadOnly, Query):
+    """A query about the steps of chains: their numbers, or how many there are per record."""
+
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        truth(self.relative, "relative", QueryError)
+
+
+def _on_steps(
+    query: "_OfSteps | Bouts",
+    outputs: Sequence[Sequence[int]],
+    labels: tuple[str, ...],
+    description: str,
+    records: int,
+    names: Variables | None,
+) -> StepQuery:
+    """Return a query bound to the steps of chains, refused where records have names."""
+    if names is not None:
+        raise QueryError(
+            f"{query.kind} count steps from one record of a chain to the next, but the records of this model have no "
+            "order: ask for states, such as Histogram(), or Marginals() of a network"
+        )
+    words = Words(f"{description}, per record of the", records, "records", "") if query.relative else description
+    return StepQuery(np.array(outputs), labels=labels, description=words, **per_record(query.relative, records))
+
+
+@dataclass(frozen=True)
+class Transitions(_OfSteps):
+    """How often each state is followed by each: k² outputs, one for every pair of states.
+
+    A step leads from one observed record of a chain to the next one; across a gap there is none. What follows from a
+    release of these at no further cost: :meth:`pufferfish.Release.chain`.
+
+    ``relative`` (default False) divides the counts by the public number of records.
+
+    Examples
+    --------
+    >>> Transitions().bind(["rest", "walking"], records=100).labels
+    ('rest → rest', 'rest → walking', 'walking → rest', 'walking → walking')
+    """
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "transitions": QueryKind("steps", 4, of_steps=True),
+        "transition-rates": QueryKind("steps per record", 4, relative=True, of_steps=True),
+    }
+    is_histogram = True  # the counts sum to the public number of steps
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
+        """Bind to a model's states and the public number of records."""
+        k = len(states)
+        labels = tuple(f"{a}{ARROW}{b}" for a in states for b in states)
+        outputs = [list(range(k * x, k * x + k)) for x in range(k)]
+        return _on_steps(self, outputs, labels, f"steps from each of {k} states to each", records, variables)
+
+
+@dataclass(frozen=True)
+class Switches(_OfSteps):
+    """How often the state changes from one record of a chain to the next: one number.
+
+    ``relative`` (default False) divides it by the public number of records.
+
+    Examples
+    --------
+    >>> Switches().bind(["rest", "walking"], records=100).unit_lipschitz
+    2
+    """
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "switches": QueryKind("changes of state", 2, of_steps=True),
+        "switch-rate": QueryKind("changes of state per record", 2, relative=True, of_steps=True),
+    }
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
+        """Bind to a model's states and the public number of records."""
+        outputs = [[-1 if x == y else 0 for y in range(len(states))] for x in range(len(states))]
+        words = "changes of state from one record to the next"
+        return _on_steps(self, outputs, (self.kind,), words, records, variables)
+
+
+@dataclass(frozen=True, init=False)
+class Bouts(ReadOnly, Query):
+    """How often one or several ``states`` begin: the number of bouts, of records in a row in these states.
+
+    A bout begins where a record in the states follows one outside of them. A bout at the beginning of a chain, or that
+    continues after a gap, is not counted. One record can begin or end a bout, or join two of them: it never moves the
+    number by more than 1.
+
+    Examples
+    --------
+    >>> Bouts("walking").bind(["rest", "walking"], records=100).unit_lipschitz
+    1
+    """
+
+    states: tuple[str, ...]
+    relative: ClassVar[bool] = False
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {"bouts": QueryKind("bouts", 1, of_steps=True)}
+
+    def __init__(self, states: Any) -> None:
+        self._keep(states=states_named(states, "Bouts"))
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
+        """Bind to a model's states and the public number of records."""
+        for label in self.states:
+            if label not in states:
+                raise QueryError(f"bouts of state {label!r}: {unknown_state(label, states)}")
+        if set(states) <= set(self.states):
+            raise QueryError(f"bouts of all {len(states)} states never begin: name fewer states")
+        inside = [state in self.states for state in states]
+        outputs = [[0 if there and not here else -1 for there in inside] for here in inside]
+        description = f"bouts in {{{', '.join(self.states)}}}"
+        return _on_steps(self, outputs, ("+".join(self.states),), description, records, variables)

@@ -1,16 +1,9 @@
-r"""What is asked of the data: statistics that are linear in the states of the records.
+"""What is asked of the data: statistics that are linear in the states of the records, ``unit · W @ counts``.
 
-Every query here is ``unit · W @ counts``, with W an integer matrix (outputs × states) and a public unit. From W
-alone follows how far one record can move the answer in L1 when it goes from state x to x',
-
-.. math:: d(x, x') = \mathrm{unit} \cdot \sum_m |W_{m,x} - W_{m,x'}|,
-
-whose largest entry is the query's Lipschitz constant L. Nothing is typed in. Because W @ counts is an integer vector,
-noise is integer noise, and no floating-point rounding stands between the proof and the release.
-
-Relative queries divide by n, the number of observed records, which is public: dividing is post-processing. Records may
-count with whole-number factors of their own, 0 for those that are not read: then d is multiplied by a record's factor.
-In a network every node is a record with states of its own, and may count in some outputs only.
+From the integer matrix W alone follows how far one record moves the answer in L1 when it goes from state x to x', which
+is d(x, x') = unit · Σ_m |W_{m,x} − W_{m,x'}|; its largest entry is the Lipschitz constant L. W @ counts is an integer
+vector, so noise is integer noise, and no rounding stands between the proof and the release. Relative queries divide by
+the public number of observed records. Records may count with whole-number factors of their own.
 """
 
 from abc import ABC, abstractmethod
@@ -27,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import QueryError
 
-Variables = Mapping[Any, tuple[str, ...]]
-"""Names of records, with the states of each."""
+Variables = Mapping[Any, tuple[str, ...]]  # names of records, with the states of each
 
 
 def exactly(numbers: ArrayLike) -> tuple[object, ...]:
@@ -72,8 +64,8 @@ class Measured(ReadOnly):
 class Line(ReadOnly):
     """A vector query that is determined by one whole number: its outputs are a constant plus ``direction · number``.
 
-    ``values``, of shape (k,), are what a record in each state adds to the number; the least is 0 and they have no
-    common divisor. ``norm`` is the L1 length of the direction: how far the outputs move when the number moves by 1.
+    ``values``, of shape (k,), are what a record in each state adds to the number, from 0 on; ``norm`` how far the
+    outputs move, in L1, when it moves by 1.
     """
 
     values: NDArray[np.int64]
@@ -244,9 +236,8 @@ class LinearQuery(Measured):
 class StepQuery(Measured):
     """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
 
-    One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps. A step from
-    state x to state y counts in the output ``outputs[x, y]``, of shape (k, k), −1 where it counts in none. The rest is
-    as in :class:`LinearQuery`.
+    A step from state x to state y counts in the output ``outputs[x, y]``, of shape (k, k), −1 where it counts in none.
+    The rest is as in :class:`LinearQuery`.
     """
 
     outputs: NDArray[np.int64]
@@ -267,10 +258,7 @@ class StepQuery(Measured):
 
     @cached_property
     def unit_distance(self) -> NDArray[np.float64]:
-        """The L1 change, in units, when one record goes from state x to x'; shape (k, k).
-
-        Of several outputs a bound on it: that of both steps.
-        """
+        """The L1 change, in units, when one record goes from state x to x', or a bound on it; shape (k, k)."""
         if len(self.labels) > 1:
             return read_only(2 * self.unit_step * (1.0 - np.eye(len(self.outputs))))
         counted = (self.outputs >= 0).astype(np.float64)
@@ -288,18 +276,14 @@ class StepQuery(Measured):
     def of_groups(self) -> bool:
         """Whether noise for all records together is enough where each step counts in the public group that it leads to.
 
-        Steps that are charged one by one move the outputs of their own group alone. A loss of records is less than that
-        of both steps where what one of them adds is taken off by the other, as where a bout begins a record later: in
-        two groups both changes are seen.
+        A loss of records is less than that of both steps where what one adds is taken off by the other, as where a bout
+        begins a record later: in two groups both changes are seen. Steps move the outputs of their own group alone.
         """
         return not self.by_records
 
     @property
     def losses(self) -> tuple[NDArray[np.float64], int]:
-        """What is charged at noise of one unit: to records that go from state x to x', shape (k, k), and to a step.
-
-        One of the two, and for both steps of a record: see :attr:`by_records`.
-        """
+        """What is charged at noise of one unit: to records, shape (k, k), or to a step; see :attr:`by_records`."""
         return (self.unit_distance, 0) if self.by_records else (np.zeros(self.outputs.shape), self.unit_step)
 
     @property
@@ -317,8 +301,7 @@ class StepQuery(Measured):
         return totals
 
 
-_MOST_COMBINATIONS = 100_000
-"""Combinations of states that a table has at most: each of them is a number of the release."""
+_MOST_COMBINATIONS = 100_000  # combinations of states that a table has at most: each of them is a number of the release
 
 
 def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
@@ -336,12 +319,9 @@ def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
 class JointQuery(Measured):
     """A query bound to the nodes of a network: the rows of a table in each combination of the states of some nodes.
 
-    A row is in one combination. When one node that is read changes its state, and all else is kept, its row goes from
-    one output to another: that moves the outputs by 2 in L1, whatever the two states are. Nodes that are not read move
-    nothing. It is no sum over cells, but bounds need only to know how far one record moves the answer.
-
-    ``nodes`` are the places of those that are read; outputs are in the order of their states, and that of the last node
-    changes fastest. The rest is as in :class:`LinearQuery`.
+    When one of ``nodes``, the places of those that are read, changes its state, its row goes from one output to
+    another: that moves the outputs by 2 in L1. Outputs are in the order of the states, those of the last node change
+    fastest. The rest is as in :class:`LinearQuery`.
     """
 
     nodes: tuple[int, ...]
@@ -399,10 +379,7 @@ class JointQuery(Measured):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionQuery(ReadOnly):
-    """A query that is any function of the whole database, with whole-number outputs.
-
-    ``function`` takes a dict from the records' names to their states, and returns the outputs in units.
-    """
+    """A query that is any function of the database, a dict from records to states, with outputs in whole units."""
 
     function: Callable[[Mapping[Any, str]], tuple[int, ...]]
     unit: Fraction
@@ -417,8 +394,6 @@ class FunctionQuery(ReadOnly):
 class Words(str):
     """A query in words, which say of how many records, or rows, it is: the number stands after ``before``.
 
-    Examples
-    --------
     >>> words = Words("share of the", 1000, "records", "in {walking}")
     >>> str(words), words.of("each group")
     ('share of the 1,000 records in {walking}', 'share of the records of each group in {walking}')
@@ -446,18 +421,23 @@ class Words(str):
         return Words, self._parts
 
 
-RecordQuery = LinearQuery | StepQuery | JointQuery
-"""Queries of which it is known how far one record moves them."""
+RecordQuery = LinearQuery | StepQuery | JointQuery  # queries of which it is known how far one record moves them
 
 BoundQuery = RecordQuery | FunctionQuery
 
 
-def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the L1 distance of every pair of columns of (m, k) whole numbers, without an array of (m, k, k).
+def per_record(relative: bool, records: int, unit: Fraction = Fraction(1)) -> dict[str, Any]:
+    """Return the unit of a query, and what it divides by: the public number of records, or rows, if it is relative."""
+    return {"unit": unit / records, "divided_by": records} if relative else {"unit": unit, "divided_by": None}
 
-    |a − b| = |a| + |b| where one of them is 0, so each output costs the square of the states that it counts: a
-    histogram of k states k² in all, not k³.
-    """
+
+def share_or_number(relative: bool) -> str:
+    """Return how the words of a query begin that counts records, or rows."""
+    return f"{'share' if relative else 'number'} of the"
+
+
+def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the L1 distances of all columns of (m, k) whole numbers, at a cost of k² for a histogram, not k³."""
     sizes = np.abs(weights).sum(axis=0)
     distances = sizes[:, None] + sizes[None, :]
     for row in weights:
@@ -470,11 +450,10 @@ def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class QueryKind:
-    """What is known of every query of a kind, on any model and data: what its answers are numbers of, and how it moves.
+    """What is known of every query of a kind, on any model and data.
 
-    ``moves`` is how many units one record moves the outputs, None where that is a matter of the query's values;
-    ``relative`` whether the answers are divided by the public number of records; ``of_steps`` whether steps from record
-    to record are counted: then the query binds to a :class:`StepQuery`.
+    Its answers are numbers of ``measure``; one record ``moves`` the outputs by so many units, None where that is a
+    matter of the query's values; they may be divided by the public number of records (``relative``), or count steps.
     """
 
     measure: str
@@ -508,16 +487,12 @@ class Query(ABC):
         """Return the query on these states, for a table of ``records`` observed records: of a network nodes times rows.
 
         ``states`` are those of all nodes together in a network, whose ``variables`` are the names of the nodes with the
-        states of each. A mechanism asks for it before it knows the table, and refuses a bound query that does not fit Θ
-        itself: one of steps where Θ has no chains, and one of several columns where Θ has no network.
+        states of each.
         """
 
     @property
     def kind(self) -> str:
-        """Word for the query on the command line and in records: its only kind, or that of shares, or that of numbers.
-
-        A query with several kinds of shares, or of numbers, says itself which one it is.
-        """
+        """Word for the query on the command line and in records: its only kind, that of shares, or that of numbers."""
         if len(self.kinds) == 1:
             return next(iter(self.kinds))
         relative = getattr(self, "relative", False)

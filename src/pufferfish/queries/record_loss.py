@@ -1,13 +1,13 @@
 """Record losses: how far the density of a release can change when one record alone goes from state x to x'.
 
-This is what a bound is asked about, for chains and networks alike. A loss is in nats: one number for all pairs of
-states, or a (k, k) matrix. Losses are those of independent *blocks*: one for each chain, and one for a network, whose
-rows are alike. Records of a block that follow each other and have the same loss are a *stretch*: that of a chain may be
-as long as the chain, that of a network is one node. A record that a query does not read costs 0.
+This is what a bound is asked about. A loss is in nats: one number for all pairs of states, or a (k, k) matrix. Losses
+are those of independent *blocks*: one for each chain, and one for a network, whose rows are alike. Records of a block
+that follow each other and have the same loss are a *stretch*; that of a network is one node. A record that a query does
+not read costs 0.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,15 +30,11 @@ Vector = NDArray[np.float64]
 class Profile(ReadOnly):
     """Losses that are constant on stretches of a chain; for long chains, where an array per step would be too large.
 
-    Parameters
-    ----------
-    stretches : sequence of (int, float or array_like)
-        Number of steps and their loss, from the first step of the chain to the last: a number, or shape (k, k).
+    ``stretches`` (sequence of (int, float or array_like)): number of steps and their loss, from the first step of the
+    chain to the last: a number, or shape (k, k).
 
     Examples
     --------
-    A query that reads the second of three days, minute by minute:
-
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.99, 0.01], [0.02, 0.98]])
     >>> day = pf.Profile([(1440, 0.0), (1440, 0.01), (1440, 0.0)])
@@ -62,10 +58,9 @@ class Profile(ReadOnly):
 class StepLoss(ReadOnly):
     """Losses of a release that reads steps (from a record of a chain to the next) and perhaps single records too.
 
-    The density of the release is a function of the records and, apart from them, of the steps (X_t, X_{t+1}): it
-    changes by at most the record's loss when one record is changed and all steps are kept, and by at most ``step``, in
-    nats, when one step is changed and all else is kept. Counts of transitions with noise of scale b have a step loss
-    of 2/b and no record loss; the number of changes of state has 1/b.
+    The density of the release changes by at most the record's loss when one record is changed and all steps are kept,
+    and by at most ``step``, in nats, when one step is changed and all else is kept. Counts of transitions with noise of
+    scale b have a step loss of 2/b and no record loss; the number of changes of state has 1/b.
 
     Parameters
     ----------
@@ -97,17 +92,10 @@ class StepLoss(ReadOnly):
 class BlockLoss:
     """Losses of the records of one block, in n stretches: of a chain, or of one row of a network's table.
 
-    Parameters
-    ----------
-    values : (n,) or (n, k, k) ndarray, or tuple of n ndarray of shape (k_node, k_node)
-        Loss of each record of a stretch; nodes of a network have states of their own.
-    of_observed : bool
-        Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
-    step : float, default 0
-        Loss of each step between observed records of a chain, when it is changed alone.
-    charged : float, default 0
-        How much of a record's loss is that of a step. It is the loss of the record also where its state remains the
-        same, and what else a chain knows of it, such as the kind of a stay, does not.
+    ``values`` are an array (n,) or (n, k, k), or n arrays (k_node, k_node): nodes have states of their own. Losses
+    ``of_observed`` records may be anywhere in the chain. ``step`` is the loss of each step between observed records,
+    when it is changed alone; ``charged`` how much of a record's loss is that of a step: the loss of the record also
+    where its state remains the same, and what else a chain knows of it, such as the kind of a stay, does not.
     """
 
     length: ChainLength
@@ -170,10 +158,7 @@ class BlockLoss:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordLoss:
-    """How far a release's density changes when one record alone goes from state x to x', in nats, for every record.
-
-    It has a block for each chain; one for a network, whose rows are alike.
-    """
+    """How far a release's density changes when one record alone changes, in nats: a block for each chain."""
 
     blocks: tuple[BlockLoss, ...]
 
@@ -205,10 +190,7 @@ class RecordLoss:
         return block.values
 
     def divided(self, divisor: float) -> "RecordLoss":
-        """Return the losses of the same release with ``divisor`` times the noise, rounded up.
-
-        Blocks that share their losses share these too.
-        """
+        """Return the losses of the same release with ``divisor`` times the noise, rounded up; blocks stay shared."""
         divided_blocks = {id(block): block.divided(divisor) for block in self._different}
         return RecordLoss(tuple(divided_blocks[id(block)] for block in self.blocks))
 
@@ -220,8 +202,7 @@ class RecordLoss:
 def chains_that_can_decide(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
     """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
 
-    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
-    loss never leaks more. Who does not say that it knows losses of ``steps`` is not given any.
+    A shorter chain is another one with some losses left out. Losses of ``steps`` are only for those who know them.
     """
     if losses.step and not steps:
         raise AssertionError("losses of steps are charged to records before an engine is asked")
@@ -274,7 +255,8 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
         return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
     if isinstance(given, list | tuple) and len(length) == len(given) == 1:
         given = given[0]
-    return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
+    losses = {chain: _one(given, chain, k, "record_loss") for chain in dict.fromkeys(length)}
+    return RecordLoss(tuple(losses[chain] for chain in length))  # a million alike subjects cost what one does
 
 
 def _of_steps(loss: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
@@ -302,12 +284,6 @@ def _divided(value: Vector, divisor: float) -> Vector:
 def _of_nodes(values: tuple[Vector, ...]) -> RecordLoss:
     nodes = len(values)
     return RecordLoss((BlockLoss(ChainLength(nodes, nodes), np.ones(nodes, dtype=np.int64), values, False),))
-
-
-def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], BlockLoss]) -> RecordLoss:
-    """Return the losses of every chain; one object for equal lengths: a million subjects cost what one does."""
-    losses = {chain: of(chain) for chain in dict.fromkeys(length)}
-    return RecordLoss(tuple(losses[chain] for chain in length))
 
 
 def _one(entry: Any, chain: ChainLength, k: int, name: str) -> BlockLoss:

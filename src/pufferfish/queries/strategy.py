@@ -1,23 +1,16 @@
-r"""What noise is added to: linear functions of the counts (a **strategy**), and how the answers follow from them.
+"""What noise is added to: linear functions of the counts (a **strategy**), and how the answers follow from them.
 
 Instead of its m outputs a query's release may measure other counts, each with noise of its own scale: row j of a
 whole-number matrix A says which states measurement j counts, and its **sharpness** s_j, a whole number, how much less
-noise it gets: with noise of scale b, measurement j has discrete Laplace noise of scale b/s_j. When one record goes from
-state x to x', the density of all measurements changes by at most e^{d(x, x')},
-
-.. math:: d(x, x') = \frac{1}{b} \sum_j s_j |A_{j,x} - A_{j,x'}|,
-
-which are whole numbers over one scale, as for a query with one scale for all outputs: that of the **measured** query
-with the weights s_j·A_j. So bounds, ledgers and their roundings need to know nothing of strategies.
-
-The outputs W·counts follow from the measurements y and the public number of records T without any error but the noise:
-E·y + o·T, with whole numbers E and o such that E·A + o·1ᵀ = W. What is more in E than needed is never there: a strategy
-has as many measurements as there are states, or one fewer, and E is then unique.
+noise it gets: discrete Laplace noise of scale b/s_j. When one record goes from state x to x', the density of all
+measurements changes by at most e^d with d(x, x') = Σ_j s_j |A_{j,x} − A_{j,x'}| / b, that of the **measured** query of
+the weights s_j·A_j and one scale: bounds and ledgers need to know nothing of strategies. The outputs W·counts follow
+from the measurements y and the public number of records T: E·y + o·T, with whole numbers E and o such that E·A + o·1ᵀ =
+W. A strategy has as many measurements as there are states, or one fewer, and E is then unique.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +21,7 @@ from pufferfish._core.numbers import laplace
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery
 
-MOST_SHARP = 10**6
-"""A measurement is at most so sharp: sums of whole numbers of 64 bits, over all measurements, are then exact."""
+MOST_SHARP = 10**6  # sums of whole numbers of 64 bits, over all measurements, are then exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +31,6 @@ class Strategy(ReadOnly):
     The query W has ``weights`` of shape (outputs, k), in units; each of the m measurements, k or k − 1, counts the
     states where its one of the ``rows``, of shape (m, k), is 1; its sharpness is from 1 to :data:`MOST_SHARP`.
 
-    Examples
-    --------
     Of three states two are counted; the last one follows from the number of records:
 
     >>> found = Strategy(np.eye(3, dtype=np.int64), [[1, 0, 0], [0, 1, 0]], [1, 2])
@@ -51,6 +41,11 @@ class Strategy(ReadOnly):
     weights: NDArray[np.int64]
     rows: NDArray[np.int64]
     sharpness: NDArray[np.int64]
+    decode: NDArray[np.int64] = field(init=False)
+    """E: how often each measurement is added to each output; shape (outputs, m), −1, 0 or 1."""
+
+    known: NDArray[np.int64] = field(init=False)
+    """o: how often the number of records is added to each output; shape (outputs,)."""
 
     def __post_init__(self) -> None:
         for name in ("weights", "rows", "sharpness"):
@@ -67,22 +62,8 @@ class Strategy(ReadOnly):
             or not ((self.sharpness > 0) & (self.sharpness <= MOST_SHARP)).all()
         ):
             raise QueryError(f"a strategy gives every measurement a sharpness, a whole number from 1 to {MOST_SHARP:,}")
-        _ = self._decoded
-
-    @cached_property
-    def _decoded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         decode, known = _decoded(self.weights, self.rows)
-        return read_only(decode), read_only(known)
-
-    @property
-    def decode(self) -> NDArray[np.int64]:
-        """E: how often each measurement is added to each output; shape (outputs, m), −1, 0 or 1."""
-        return self._decoded[0]
-
-    @property
-    def known(self) -> NDArray[np.int64]:
-        """o: how often the number of records is added to each output; shape (outputs,)."""
-        return self._decoded[1]
+        self._keep(decode=read_only(decode), known=read_only(known))
 
     def measured(self, linear: LinearQuery) -> LinearQuery:
         """Return the query whose release with one scale has the record losses of this strategy: weights s_j·A_j."""

@@ -16,8 +16,18 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.errors import ParameterError, QueryError, printable
 from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling
-from pufferfish.queries.of_states import CDF, Count, Frequency, Histogram, Mean, Quantiles, Sum
-from pufferfish.queries.of_steps import Bouts, Switches, Transitions
+from pufferfish.queries.of_states import (
+    CDF,
+    Bouts,
+    Count,
+    Frequency,
+    Histogram,
+    Mean,
+    Quantiles,
+    Sum,
+    Switches,
+    Transitions,
+)
 from pufferfish.queries.query import Query
 from pufferfish.theta.model_class import Described, Theta, as_theta
 from pufferfish.theta.states import intervals_of_states
@@ -25,19 +35,7 @@ from pufferfish.theta.states import intervals_of_states
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedQuery(ReadOnly):
-    """A query with a name, as ``--query`` takes it.
-
-    Parameters
-    ----------
-    word : str
-        The word.
-    written : str
-        How it is written, with what follows it in capitals: ``"count:STATE,…"``.
-    meaning : str
-        What it asks, in a few words.
-    of_networks : bool
-        Whether it is for tables of columns only, which networks describe.
-    """
+    """A query with a name, as ``--query`` takes it: ``written`` with what follows its ``word`` in capitals."""
 
     word: str
     written: str
@@ -46,10 +44,7 @@ class NamedQuery(ReadOnly):
 
 
 class BinValues(NamedTuple):
-    """What each state counts as, and how far a value between the edges can be from that: half of the widest bin.
-
-    ``clamped`` are the edges that values beyond them count as; None where states are numbers themselves.
-    """
+    """What each state counts as, how far values can be off, and which edges outer values are clamped to."""
 
     values: list[float]
     off: float
@@ -73,6 +68,8 @@ def named_queries() -> tuple[NamedQuery, ...]:
 def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None) -> Query:
     """Return the query that a text describes, as ``--query`` reads it.
 
+    A :class:`QueryError` if the text is not understood, or does not go with the model.
+
     Parameters
     ----------
     text : str
@@ -82,11 +79,6 @@ def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None)
         ``"share:>=180"`` are of, and the columns of networks.
     columns : sequence, optional
         Of networks the columns that are asked; by default all.
-
-    Raises
-    ------
-    QueryError
-        If the text is not understood, or does not go with the model.
 
     Examples
     --------
@@ -203,14 +195,9 @@ QUERY_WORDS = (
 
 def notes_of_query(query: Query, model: Described) -> list[str]:
     """Return what is to be known of a query before it is answered: the order of states, what bins count as."""
-    return [said for said in (_order_of_states(query, model), _middles_of_bins(query, model)) if said is not None]
-
-
-def _order_of_states(query: Query, model: Described) -> str | None:
-    """Say in which order a cumulative query takes states that are no bins: it is that of the model's list."""
-    if not query.is_cumulative or model.bins is not None:
-        return None
-    return f"states in the order of the model, lowest first: {printable(names_of(model.theta.states))}"
+    order = f"states in the order of the model, lowest first: {printable(names_of(model.theta.states))}"
+    ordered = [order] if query.is_cumulative and model.bins is None else []
+    return [*ordered, *filter(None, [_middles_of_bins(query, model)])]
 
 
 def query_of(
@@ -220,12 +207,7 @@ def query_of(
     present: Sequence[Any] | None = None,
     bins: Sequence[float] | None = None,
 ) -> Query:
-    """Return the query of ``--query``; by default a histogram, of networks that of every column.
-
-    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has: the histogram of
-    every column is of those that are there, and queries that take several columns for one are of those that were named.
-    ``bins`` are the edges of bins, at whose middles a mean counts.
-    """
+    """Return the query of ``--query``, by default a histogram, of ``named`` nodes, those ``present``, or ``bins``."""
     word = _word(text or "")
     if not theta.networks:
         if word is not None and word.of_networks:
@@ -315,14 +297,8 @@ def _parse(text: str) -> Query:
 def values_of_bins(states: Sequence[str], edges: Sequence[float] | None = None) -> BinValues:
     """Return what the states are worth, which are bins of a number or numbers; of bins ``edges`` are all their edges.
 
-    Examples
-    --------
-    >>> values_of_bins(["<70", "70-180", ">=180"])
-    BinValues(values=[70.0, 125.0, 180.0], off=55.0, clamped=(70.0, 180.0))
     >>> values_of_bins(["<70", "70-180", ">=180"], [0, 70, 180, 400])
     BinValues(values=[35.0, 125.0, 290.0], off=110.0, clamped=(0.0, 400.0))
-    >>> values_of_bins(["0", "1", "2"]).values
-    [0.0, 1.0, 2.0]
     """
     ends = _ends_of(states)
     if edges is not None and len(edges) == len(states) + 1:
@@ -342,8 +318,6 @@ def values_of_bins(states: Sequence[str], edges: Sequence[float] | None = None) 
 def states_within(states: Sequence[str], text: str) -> list[str]:
     """Return the states whose values all lie in a range, such as ``>=180``, ``<70`` or ``70..180`` (without 180).
 
-    Examples
-    --------
     >>> bins = ["<70", "70-180", ">=180"]
     >>> states_within(bins, ">=70"), states_within(bins, "70..180")
     (['70-180', '>=180'], ['70-180'])
@@ -355,11 +329,14 @@ def states_within(states: Sequence[str], text: str) -> list[str]:
         if ends[0][0] is None and end is not None and end not in edges:
             shown = names_of(f"{float(edge):g}" for edge in edges)
             raise QueryError(f"{text!r} ends inside a bin: choose one of the edges {shown}")
-    within = [
-        state
-        for state, (first, last) in zip(states, ends, strict=True)
-        if (low is None or (first is not None and first >= low)) and (high is None or _below(first, last, high))
-    ]
+
+    def lies_within(first: Fraction | None, last: Fraction | None) -> bool:
+        above = low is None or (first is not None and first >= low)
+        # a bin ends before its upper edge, a number is itself
+        below = high is None or (last is not None and (last < high if first == last else last <= high))
+        return above and below
+
+    within = [state for state, ends_of_state in zip(states, ends, strict=True) if lies_within(*ends_of_state)]
     if not within or len(within) == len(states):
         raise QueryError(f"{text!r} holds {'all' if within else 'none'} of the states, so there is nothing to ask")
     return within
@@ -372,11 +349,6 @@ def is_range(text: str) -> bool:
     except (QueryError, ValueError):
         return False
     return True
-
-
-def _below(first: Fraction | None, last: Fraction | None, high: Fraction) -> bool:
-    """Whether all of a state is below a number: a bin ends before its upper edge, a number is itself."""
-    return last is not None and (last < high if first == last else last <= high)
 
 
 def _ends_of(states: Sequence[str]) -> list[tuple[Fraction | None, Fraction | None]]:

@@ -20,13 +20,12 @@ from pufferfish.errors import ModelError
 from pufferfish.queries import JointQuery, LinearQuery, StepQuery
 from pufferfish.release.facts import DataRecord
 from pufferfish.theta.chain_class import Continuum
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.continua import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 Array = NDArray[np.float64]
 

@@ -38,8 +38,8 @@ from pufferfish.release.record import (
 )
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CONTINUA
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.continua import ForgettingClass
+from pufferfish.theta.joint_distribution import Cliques
 from pufferfish.theta.lengths import MOST_STEPS
 from pufferfish.theta.record import ThetaRecord
 

@@ -73,7 +73,7 @@ from pufferfish.release.postprocessing import (
 )
 from pufferfish.release.record import ReleaseFields, composes
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.record import Checking, ThetaRecord
 from pufferfish.theta.states import state_label
 

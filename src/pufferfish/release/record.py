@@ -48,7 +48,7 @@ from pufferfish.release.facts import (
     strategy_of,
 )
 from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
-from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import Checking, ThetaRecord
 

@@ -28,7 +28,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Pu
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import GroupDP
 from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery, Transitions
-from pufferfish.queries.of_steps import ARROW
+from pufferfish.queries.of_states import ARROW
 from pufferfish.queries.query import RecordQuery
 from pufferfish.release.against import Allowed, Part, allowed, allowed_after, chain_sums, network_sums, step_bounds
 from pufferfish.release.record import ReleaseFields, any_release, calibration_again, function_of_user, query_again

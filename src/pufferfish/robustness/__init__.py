@@ -29,8 +29,7 @@ from pufferfish._core.numbers.rounding import float_up, log_up, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.one_query.pairs import clique_conditions, place_of
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, JointDistribution
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of

@@ -1,9 +1,8 @@
 """Transition matrices and tables of networks from objects of other libraries, which this package does not need itself.
 
-Libraries of chains all have a row for the state that a step comes from. What differs is how states are named, which of
-them are left out, and what is known of the first record. Those of networks hand out tables with axes in an order of
-their own, and none promises that rows are distributions. So all of that is taken by name, and checked here, where a
-remedy in the library's own words can be given.
+Libraries of chains have a row for the state that a step comes from; they differ in how states are named, which are left
+out, and what is known of the first record. Those of networks hand out tables with axes in an order of their own. All of
+that is taken by name, and checked here, where a remedy in the library's own words can be given.
 """
 
 import gzip
@@ -111,8 +110,7 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
         raise ModelError(f"{name} {error}; expected an array of numbers") from None
 
 
-SINGLE = 2.0**-23
-"""pyAgrum reads the numbers of a BIF file in single precision: each is off by a factor of up to 1 ± 2^-24."""
+SINGLE = 2.0**-23  # pyAgrum reads numbers of BIF files in single precision: each is off by up to 1 ± 2^-24
 
 
 def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:

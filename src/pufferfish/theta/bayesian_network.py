@@ -2,12 +2,10 @@
 
 Every node is a record. Its *conditional probability table* (CPT) gives the law of its state for every combination of
 its parents' states, and the law of the whole database is the product of all tables (Section 4.1). An exact 0 in a table
-is structural: that state cannot occur there. Two nodes may depend on each other only if a path of edges, whichever way
-they point, joins them; the connected components are therefore independent groups of records.
+is structural: that state cannot occur there. Nodes that no path of edges joins, whichever way they point, are
+independent.
 """
 
-import importlib
-import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,44 +16,39 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import with_sums_of_one
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish._base.view import Grid, Shown, View, counted
 from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._core.networks.d_separation import members
 from pufferfish._core.networks.inference import Inference
 from pufferfish.errors import ModelError, RecordError, printable
 from pufferfish.theta._imports import bif_cpts, pgmpy_cpts, pyagrum_cpts
-from pufferfish.theta.bif import CPT, TOLERANCE
+from pufferfish.theta.bif import CPT
+from pufferfish.theta.markov_chain import checked_laws
 from pufferfish.theta.states import refuse_missing, state_label
 
-_MOST_LISTED, _MOST_STATES = 500, 12
-"""Nodes, and states of each, that a table of them has."""
+_MOST_LISTED, _MOST_STATES = 500, 12  # nodes, and states of each, that a table of them has
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class BayesianNetwork(Shown, ReadOnly):
-    """A Bayesian network over named nodes, each of them a record; read-only.
+    """A Bayesian network over named nodes, each of them a record; read-only; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
     cpts : mapping from names to CPT
-        The table of every node. The order of the mapping is that of ``nodes``; parents may come after their children.
+        The table of every node, whose rows are divided by their sums. The order of the mapping is that of ``nodes``;
+        parents may come after their children.
 
     Attributes
     ----------
     nodes, order : tuple
         Names of the nodes as given, and parents before their children.
-    cpts : read-only dict from names to CPT
-        The tables, rows divided by their sums.
     node_states : read-only dict from names to tuple of str
         Names of the states of each node.
     states : tuple of str
         All states of all nodes, in the order in which they first appear.
-
-    Raises
-    ------
-    ModelError
-        If a parent is unknown, edges form a cycle, a table does not fit its parents, or a row is no distribution.
 
     Examples
     --------
@@ -100,12 +93,10 @@ class BayesianNetwork(Shown, ReadOnly):
 
     @classmethod
     def from_bif(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a network from a BIF file (``.bif`` or ``.bif.gz``).
+        """Read a network from a BIF file (``.bif`` or ``.bif.gz``); a RecordError, with the line, if it describes none.
 
         Rows that sum to 1 but for the rounding of the printed decimals are divided by their sums; nothing else is
         repaired.
-
-        Raises RecordError if the file cannot be read, is no BIF, or describes no network; the message names the line.
 
         Examples
         --------
@@ -130,21 +121,12 @@ class BayesianNetwork(Shown, ReadOnly):
 
     @classmethod
     def from_pyagrum(cls, bn: Any) -> Self:
-        """Take over a ``pyagrum.BayesNet``.
-
-        Rows may be off by what single precision explains, as pyAgrum's own reader of BIF files leaves them.
-
-        Raises ModelError if it is no such network, or a row is no distribution.
-        """
+        """Take over a ``pyagrum.BayesNet``, whose rows may be off by single precision; else a ModelError."""
         return cls(pyagrum_cpts(bn))
 
     @classmethod
     def from_pgmpy(cls, model: Any) -> Self:
-        """Take over a pgmpy ``DiscreteBayesianNetwork`` (in versions before 1: ``BayesianNetwork``) with its CPDs.
-
-        Raises ModelError if it is no such network, lacks a CPD, CPDs disagree about states, or a row is no
-        distribution.
-        """
+        """Take over a ``DiscreteBayesianNetwork`` of pgmpy (before 1: ``BayesianNetwork``); else a ModelError."""
         return cls(pgmpy_cpts(model))
 
     def __repr__(self) -> str:
@@ -209,10 +191,7 @@ class BayesianNetwork(Shown, ReadOnly):
         return self.inference.joint([self.place(node) for node in nodes])
 
     def place(self, node: Any) -> int:
-        """Return where a node is in ``nodes``.
-
-        Raises ModelError if there is no node of that name.
-        """
+        """Return where a node is in ``nodes``; ModelError if there is none of that name."""
         label = state_label(node)
         if label not in self._places:
             hint = did_you_mean(label, self._places)
@@ -247,39 +226,27 @@ class BayesianNetwork(Shown, ReadOnly):
                 f"the table of node {node!r} has shape {cpt.table.shape}, expected {expected}: {axes}, and its own "
                 f"{expected[-1]} last; are the axes in the order of parents?"
             )
-        wrong = ~((cpt.table >= 0) & (cpt.table < math.inf))
-        if wrong.any():
-            place = tuple(int(i) for i in np.argwhere(wrong)[0])
-            raise ModelError(
-                f"{self._row(node, cpt, place[:-1])} gives state {cpt.states[place[-1]]} the probability "
-                f"{cpt.table[place]}, expected a number between 0 and 1"
-            )
-        with np.errstate(over="ignore"):
-            sums = cpt.table.sum(axis=-1)
-        off = np.abs(sums - 1) > TOLERANCE
-        if off.any():
-            place = tuple(int(i) for i in np.argwhere(off)[0])
-            raise ModelError(
-                f"{self._row(node, cpt, place)} sums to {sums[place]:.12g}, expected 1 (tolerance {TOLERANCE:g}). Rows "
-                "run along the last axis, which is the node's own; divide counts by their sum."
-            )
-        return CPT(cpt.states, with_sums_of_one(cpt.table), cpt.parents)
 
-    def _row(self, node: Any, cpt: CPT, place: tuple[int, ...]) -> str:
-        values = [
-            f"{parent} = {self.node_states[parent][state]}" for parent, state in zip(cpt.parents, place, strict=True)
-        ]
-        return f"the table of node {node!r}" + (f" where {', '.join(values)}" if values else "")
+        def called(place: Sequence[int]) -> str:
+            axes = zip((*cpt.parents, node), place, strict=False)
+            named = [f"{name} = {self.node_states[name][state]}" for name, state in axes]
+            return f"the table of node {node!r}" + (f" where {', '.join(named)}" if named else "")
+
+        hint = "Rows run along the last axis, which is the node's own; divide counts by their sum."
+        return CPT(cpt.states, checked_laws(cpt.table, called, hint), cpt.parents)
 
 
 def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], ...]:
     """Return the nodes of every connected part of a graph without directions, in the order of ``nodes``."""
-    networkx: Any = importlib.import_module("networkx")  # here: it takes long to load, and chains need none
-    graph = networkx.Graph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from(edges)
+    parts = {node: [node] for node in nodes}
+    for one, other in edges:
+        small, large = sorted((parts[one], parts[other]), key=len)
+        if small is not large:
+            large += small
+            parts.update(dict.fromkeys(small, large))
     place = {node: i for i, node in enumerate(nodes)}
-    return tuple(tuple(sorted(part, key=lambda node: place[node])) for part in networkx.connected_components(graph))
+    different = {id(part): part for part in parts.values()}.values()
+    return tuple(tuple(sorted(part, key=lambda node: place[node])) for part in different)
 
 
 def _topological(nodes: Sequence[Any], parents: Mapping[Any, Sequence[Any]]) -> tuple[Any, ...]:
@@ -304,11 +271,8 @@ def _topological(nodes: Sequence[Any], parents: Mapping[Any, Sequence[Any]]) -> 
 def same_records(networks: Sequence[BayesianNetwork], name: str) -> tuple[BayesianNetwork, ...]:
     """Return networks about the same records, at least one, with nodes and states in the order of the first one.
 
-    A class Θ may hold a network with an edge and one without it: an adversary need not know whether two records depend
-    on each other. Errors call the sequence ``name``.
+    They may have different edges. Errors call the sequence ``name``.
 
-    Examples
-    --------
     >>> coin = CPT(["no", "yes"], [0.5, 0.5])
     >>> apart = BayesianNetwork({"a": coin, "b": coin})
     >>> edge = BayesianNetwork({"b": CPT(["yes", "no"], [[0.1, 0.9], [0.8, 0.2]], ["a"]), "a": coin})
@@ -352,3 +316,76 @@ def _like(network: BayesianNetwork, first: BayesianNetwork, this: str, name: str
         table = cpt.table[np.ix_(*(order[axis] for axis in (*above, label)))]
         tables[node] = CPT(first.node_states[node], table, [names[parent] for parent in above])
     return BayesianNetwork(tables)
+
+
+# -- Markov quilts: sets of nodes that separate what is near a node from what is remote --------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Quilt(ReadOnly):
+    """A Markov quilt of a node (Definition 4.2): the quilt d-separates the node from the remote nodes.
+
+    Made by hand it is checked when it is used, against the network; :meth:`of` finds the largest remote set. The loss
+    of the ``nearby`` nodes, the node itself among them, counts in full; the node moves the law of those in ``quilt``,
+    and ``remote`` ones are independent of it given these.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> table = [[0.9, 0.1], [0.2, 0.8]]
+    >>> chain = {"a": pf.CPT(["0", "1"], [0.5, 0.5])}
+    >>> chain |= {b: pf.CPT(["0", "1"], table, parents=[a]) for a, b in ("ab", "bc", "cd")}
+    >>> Quilt.of(pf.BayesianNetwork(chain), "a", ["c"])
+    Quilt(nearby=('a', 'b'), quilt=('c',), remote=('d',))
+    """
+
+    nearby: tuple[Any, ...]
+    quilt: tuple[Any, ...]
+    remote: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        parts = ("nearby", "quilt", "remote")
+        self._keep(**{name: tuple(listed(getattr(self, name), name, "a list of nodes", ModelError)) for name in parts})
+
+    @classmethod
+    def of(cls, network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> "Quilt":
+        """Return the quilt of a node with the largest remote set; ModelError if it holds no node, or the node."""
+        place, cut = network.place(node), cls._cut(network, node, quilt)
+        return cls._named(network, network.inference.dag.connected(place, cut), cut)
+
+    @classmethod
+    def _named(cls, network: BayesianNetwork, nearby: int, cut: int) -> "Quilt":
+        remote = ~(nearby | cut) & ((1 << len(network.nodes)) - 1)
+        return cls(*(tuple(network.nodes[j] for j in members(part)) for part in (nearby, cut, remote)))
+
+    @staticmethod
+    def _cut(network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> int:
+        cut = 0
+        for name in listed(quilt, f"the quilt of node {node!r}", "a list of names of nodes", ModelError):
+            cut |= 1 << network.place(name)
+        if cut >> network.place(node) & 1:
+            raise ModelError(
+                f"the quilt of node {node!r} holds the node itself: leave it out, a node is always among "
+                "its nearby nodes"
+            )
+        return cut
+
+    def checked(self, network: BayesianNetwork, node: Any) -> int:
+        """Return the quilt's nodes as a set of places; ModelError if it is no quilt of the node."""
+        named = [network.place(name) for part in (self.nearby, self.quilt, self.remote) for name in part]
+        place, cut = network.place(node), self._cut(network, node, self.quilt)
+        if place not in named[: len(self.nearby)]:
+            raise ModelError(f"the quilt of node {node!r} lacks the node itself among the nearby nodes: add it")
+        if sorted(named) != list(range(len(network.nodes))):
+            raise ModelError(
+                f"nearby, quilt and remote of the quilt of node {node!r} hold {len(named)} nodes, expected each of the "
+                f"{len(network.nodes)} nodes once; Quilt.of finds nearby and remote"
+            )
+        remote = named[len(named) - len(self.remote) :]
+        joined = [j for j in members(network.inference.dag.connected(place, cut)) if j in remote]
+        if joined:
+            raise ModelError(
+                f"the quilt {{{', '.join(str(name) for name in self.quilt)}}} does not separate node {node!r} from the "
+                f"remote node {network.nodes[joined[0]]!r}: add it to nearby"
+            )
+        return cut

@@ -1,12 +1,10 @@
 """Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
 
-Taken as the format has them: comments (``//`` and ``/* */``), quoted names, properties (skipped), commas or blanks
-between the items of a list. A text that two readings are possible of is refused with the number of the line.
-
-The reader is this package's own because what it must not do is guess: a row that is missing, given twice, too long, or
-no distribution, and a number that a double would turn into an impossible 0, are each refused with their line. The
-format's ``default`` rows are taken, and whole tables, in which the node's own state changes slowest and that of its
-last parent fastest.
+Comments (``//`` and ``/* */``), quoted names, properties (skipped), commas or blanks between the items of a list,
+``default`` rows and whole tables (the node's own state changes slowest, that of its last parent fastest) are taken.
+The reader is this package's own because it must not guess: a text that two readings are possible of, a row that is
+missing, given twice, too long, or no distribution, and a number that a double would turn into an impossible 0, are each
+refused with their line.
 
 The decimals of a file are rounded, so its rows sum to 1 only nearly. A row is accepted if rounding explains its sum,
 and is then divided by it, but never by a sum that is 0.05 or more away from 1. An exact 0 stays an exact 0.
@@ -60,8 +58,7 @@ class Block:
 
     line: int
     parents: list[str]
-    whole: dict[str, list[Token]] = field(default_factory=dict[str, list[Token]])
-    """The numbers behind ``table`` and ``default``, where they stand."""
+    whole: dict[str, list[Token]] = field(default_factory=dict[str, list[Token]])  # behind ``table`` and ``default``
     rows: dict[tuple[str, ...], list[Token]] = field(default_factory=dict[tuple[str, ...], list[Token]])
 
 
@@ -234,15 +231,12 @@ class Syntax:
 
 # -- Conditional probability tables ----------------------------------------------------------------------------------
 
-TOLERANCE = 1e-9
-"""How far a row may be from summing to 1; rows are then divided by their sum."""
+TOLERANCE = 1e-9  # how far a row may be from summing to 1; rows are then divided by their sum
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class CPT(Shown, ReadOnly):
-    """Conditional probability table of one node; read-only.
-
-    The network checks the rows and divides each by its sum.
+    """Conditional probability table of one node; the network checks the rows and divides each by its sum.
 
     Parameters
     ----------
@@ -250,14 +244,10 @@ class CPT(Shown, ReadOnly):
         Distinct names of the node's k states.
     table : array_like, shape (k_parent1, …, k_parentm, k)
         ``table[y1, …, ym, x]`` = P(node = x | parents = y1 … ym): one axis for every parent, in the order of
-        ``parents``, and the node's own states last. A node without parents has one row.
+        ``parents``, and the node's own states last. A node without parents has one row. Another shape is a
+        :class:`ModelError`.
     parents : sequence, optional
         Names of the parent nodes.
-
-    Raises
-    ------
-    ModelError
-        If names repeat, or the table is no array of numbers with such a shape.
 
     Examples
     --------
@@ -304,8 +294,7 @@ class CPT(Shown, ReadOnly):
 
 _NUMBER = re.compile(r"(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][-+]?\d{1,4})?", re.ASCII)
 _DUST = Decimal(TOLERANCE)
-_MOST_OFF = Decimal("0.05")
-"""Rows that are farther from 1 are refused: so few digits do not say what the probabilities are."""
+_MOST_OFF = Decimal("0.05")  # rows farther from 1 are refused: so few digits do not say what the probabilities are
 
 _MOST_ENTRIES = 5_000_000
 _MOST_PARENTS = 31  # numpy has had room for 32 axes
@@ -322,15 +311,12 @@ def parse_bif(text: str, source: str) -> dict[str, CPT]:
     return {node: _cpt(syntax, node) for node in syntax.variables}
 
 
-BIF_MARK = "// written by pufferfish"
-"""How the text of a network begins that was written here."""
+BIF_MARK = "// written by pufferfish"  # how the text of a network begins that was written here
 
 
 def bif_text(cpts: Mapping[str, CPT], comment: str = "") -> str:
     """Return networks' tables as a BIF text, all digits written; :func:`parse_bif` reads the same tables.
 
-    Examples
-    --------
     >>> print(bif_text({"rain": CPT(["no", "yes"], [0.75, 0.25])}, "days"))
     // written by pufferfish: days
     network pufferfish {
@@ -443,9 +429,9 @@ def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], row_nam
 def _slack(row: Sequence[Decimal]) -> Decimal:
     """Return how far a row may be from summing to 1 if its numbers were rounded as they are printed.
 
-    Either all were rounded to as many decimals as the longest has, or all to as many significant digits; the shorter
-    ones lost zeros at their ends. Then each may be off by half a unit of its last digit, but for 0, which is meant.
-    One digit explains nothing: 0.5 and 0.6 is a slip. 1 can only be rounded up, so it counts as the digits below it.
+    Either all were rounded to as many decimals as the longest has, or all to as many significant digits, and shorter
+    ones lost zeros at their ends: each may be off by half a unit of its last digit, but for 0, which is meant. One
+    digit explains nothing: 0.5 and 0.6 is a slip. 1 can only be rounded up, so it counts as the digits below it.
     """
     nonzero = [number for number in row if number]
     decimals = max(2, *(-int(number.as_tuple().exponent) for number in row))

@@ -9,7 +9,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,14 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
 STATED = "stated by the user"
 
-MIXED = "mixed chains"
-"""Word for members of several kinds."""
+MIXED = "mixed chains"  # word for members of several kinds
 
 
 def members_in_words(members: int) -> str:
@@ -36,7 +34,30 @@ def members_in_words(members: int) -> str:
     return "the one of Θ" if members == 1 else f"one of the {members} of Θ"
 
 
-class FiniteClass(Shown, ReadOnly):
+class ClassOfModels(Shown, ReadOnly):
+    """A class Θ: what is the same of all kinds of classes, unless a kind says otherwise."""
+
+    __slots__ = ()
+
+    of_chains: bool = True  # whether the records of the class are steps of chains
+
+    @property
+    def k(self: Any) -> int:
+        """Number of states."""
+        return len(self.states)
+
+    @property
+    def kinds(self: Any) -> tuple[str, ...]:
+        """Words for the members of each kind."""
+        return (self.kind,)
+
+    @property
+    def parts(self) -> tuple[tuple[int, Any], ...]:
+        """Each run of members of one kind as a class of its own, after the number of its first one."""
+        return ((0, self),)
+
+
+class FiniteClass(ClassOfModels):
     """A class Θ whose members θ stand in a list; a guarantee holds under every one of them."""
 
     __slots__ = ()
@@ -65,11 +86,6 @@ class FiniteClass(Shown, ReadOnly):
         """Names of the k states."""
         return self.members[0].states
 
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
-
 
 def check_states(i: int, member: Any, first: Any) -> None:
     """Refuse a member whose states are not those of the first."""
@@ -80,8 +96,7 @@ def check_states(i: int, member: Any, first: Any) -> None:
         )
 
 
-CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)
-"""Kinds of chains that are more than one matrix."""
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)  # kinds of chains that are more than one matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +106,8 @@ class ChainClass(FiniteClass):
     Parameters
     ----------
     members : tuple of MarkovChain, PeriodicChain, HigherOrderChain, IntervalChain, …
-        The members θ; a guarantee holds under every one of them. A class such as :class:`IntervalChain` may be one
-        among others. Chains with a clock have the same step.
+        The members θ; a class such as :class:`IntervalChain` may be one among others. Chains with a clock have the same
+        step.
     origin : str
         Where Θ came from, printed with every release: a class fitted to private data protects nobody. By default what
         members say of themselves.
@@ -100,20 +115,15 @@ class ChainClass(FiniteClass):
         Whether the chains only stand for a class described otherwise, whose states are not known; noise can be
         calibrated for it, but nothing released under it.
     names : tuple of str, optional
-        What the members are called, one name each, such as whose habits they are; none by default.
+        What the members are called, one name each, such as whose habits they are.
 
     Examples
     --------
     >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    >>> theta = ChainClass((chain,), origin="time-use survey 2019")
-    >>> theta.states, theta.kind
-    (('0', '1'), 'Markov chains')
-
-    A chain that may as well remember two records:
-
     >>> second = HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]])
-    >>> ChainClass((chain, second)).kinds
-    ('Markov chains', 'Markov chains of higher order')
+    >>> theta = ChainClass((chain, second), origin="time-use survey 2019")
+    >>> theta.states, theta.kinds
+    (('0', '1'), ('Markov chains', 'Markov chains of higher order'))
     """
 
     members: "tuple[ChainMember, ...]"
@@ -123,7 +133,6 @@ class ChainClass(FiniteClass):
     chains: tuple[MarkovChain, ...] = field(init=False, compare=False)
     """The members, where all are Markov chains of one matrix; else none."""
 
-    of_chains: ClassVar[bool] = True
     networks: ClassVar[tuple[Any, ...]] = ()
     variables: ClassVar[None] = None
 
@@ -257,8 +266,7 @@ def origins_of(models: Sequence[Any]) -> str:
     return "; ".join(origin for origin in said if origin != STATED) or STATED
 
 
-_MOST_DRAWN = 4
-"""Kinds in a row that a picture has beside each other."""
+_MOST_DRAWN = 4  # kinds in a row that a picture has beside each other
 
 
 def _of_members(chains: Sequence[Any]) -> Picture:
@@ -274,19 +282,15 @@ def _of_members(chains: Sequence[Any]) -> Picture:
 # -- What classes of chains that no list can hold have in common -----------------------------------------------------
 
 
-class Continuum(Shown, ReadOnly):
+class Continuum(ClassOfModels):
     """A class Θ of chains that is described as a whole; no member stands in a list.
 
     A new kind is a frozen dataclass derived from this one: model files, releases and their checks know it from then on.
-    A kind that lacks one of the members that are abstract here is refused where it is written. Mechanisms name the
-    kinds that they cover.
+    Mechanisms name the kinds that they cover.
     """
 
-    kind: ClassVar[str]
-    """Word for its members, by which files know it."""
-
-    witnesses: ClassVar[tuple[str, ...]]
-    """The kinds of proofs that may decide the noise under it, by their names in files, such as "quilt"."""
+    kind: ClassVar[str]  # word for its members, by which files know it
+    witnesses: ClassVar[tuple[str, ...]]  # kinds of proofs that may decide the noise under it, such as "quilt"
 
     in_file: ClassVar[Mapping[str, Any]]
     """The fields that describe it in a file, beside its states and origin, with their types: it is made of these."""
@@ -297,7 +301,6 @@ class Continuum(Shown, ReadOnly):
     outside: ClassVar[str] = ""
     """What is not promised under it, in a full sentence, where there is more to say than that other laws leak more."""
 
-    of_chains: ClassVar[bool] = True
     stands_for_more: ClassVar[bool] = False
     step: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ()
@@ -309,9 +312,8 @@ class Continuum(Shown, ReadOnly):
     origin: str
 
     def __init_subclass__(cls) -> None:
-        annotated = {
-            name for base in cls.__mro__ if base is not Continuum for name in getattr(base, "__annotations__", ())
-        }
+        bases = [base for base in cls.__mro__ if base not in Continuum.__mro__]
+        annotated = {name for base in bases for name in getattr(base, "__annotations__", ())}
         lacks = [name for name in ("kind", "witnesses", "in_file") if not hasattr(cls, name)]
         lacks += [name for name in ("states", "origin") if name not in annotated and not hasattr(cls, name)]
         lacks += [name for name in vars(Continuum) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
@@ -324,21 +326,6 @@ class Continuum(Shown, ReadOnly):
             )
         CONTINUA[cls.kind] = cls
         cls.in_file = FrozenDict(cls.in_file)
-
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Words for the members of each kind, which is one."""
-        return (self.kind,)
-
-    @property
-    def parts(self) -> tuple[tuple[int, Self]]:
-        """The class itself, after the number of its first member: it has one kind."""
-        return ((0, self),)
 
     @property
     def mean_matrices(self) -> list[NDArray[np.float64]]:
@@ -364,8 +351,5 @@ class Continuum(Shown, ReadOnly):
         """A few chains of the class, for what must hold of every member."""
 
 
-CONTINUA: dict[str, type[Continuum]] = {}
-"""Every such kind, by the word that files know it by."""
-
-ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | StaysChain | Continuum
-"""What a member of a class of chains is; all have what :class:`ChainClass` asks of its members, whatever their kind."""
+CONTINUA: dict[str, type[Continuum]] = {}  # every such kind, by the word that files know it by
+ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | StaysChain | Continuum  # what a class of chains has

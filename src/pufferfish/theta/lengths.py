@@ -1,10 +1,8 @@
-"""Lengths of the independent chains of a data set.
+"""Lengths of the independent chains of a data set, one for each subject.
 
-The chains of Θ are independent of each other: one chain per subject. Gaps inside a subject are *unobserved
-records of the same chain*: they take up time, so correlation decays across them, but they are not in the
-table, so no query reads them and their record-level loss is 0. A chain therefore has two lengths: the steps
-it spans, and the records observed on the way. Bounds that follow the correlation through time need the
-first; group privacy, which charges every observed record in full, needs the second.
+Gaps inside a subject are *unobserved records of the same chain*: correlation decays across them, but no query reads
+them and their record-level loss is 0. A chain therefore has two lengths: the steps it spans, for bounds that follow the
+correlation through time, and the records observed on the way, for group privacy, which charges each in full.
 """
 
 from dataclasses import dataclass
@@ -16,14 +14,9 @@ from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ParameterError
 
-FOR_EVER = 2**59
-"""Steps of a chain that has no end: no bound of a chain that is longer would be larger."""
-
-MOST_STEPS = 2**60
-"""A chain has fewer steps, so that a few times as many still are numbers of 64 bits."""
-
-MOST_PLACED = 10_000_000
-"""Steps of a chain of which bounds may know where its records are: they look at each of them."""
+FOR_EVER = 2**59  # steps of a chain that has no end: no bound of a chain that is longer would be larger
+MOST_STEPS = 2**60  # a chain has fewer steps, so that a few times as many still are numbers of 64 bits
+MOST_PLACED = 10_000_000  # steps of a chain of which bounds may know where its records are: they look at each of them
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,11 +35,6 @@ class ChainLength(ReadOnly):
 
     Examples
     --------
-    >>> ChainLength(steps=1440, records=960)
-    ChainLength(steps=1440, records=960)
-
-    Two hours of two days, minute by minute:
-
     >>> ChainLength(1500, 120, places=(60, 1380, 60)).covers(ChainLength(1500, 120))
     False
     """
@@ -93,20 +81,13 @@ class ChainLength(ReadOnly):
         return ChainLength(self.steps, self.records) if self.places else self
 
     def covers(self, other: "ChainLength") -> bool:
-        """Whether noise that is enough for this chain is enough for another one.
-
-        It is for one with fewer steps and records. Where this one says where its records are, only for the same one.
-        """
+        """Whether noise for this chain is enough for another, of no more steps and records, or with its places."""
         return self == other if self.places else other.steps <= self.steps and other.records <= self.records
 
 
 def as_lengths(length: Any) -> tuple[ChainLength, ...]:
-    """Chain lengths from T, a ``ChainLength``, or an iterable of either (one entry per independent chain).
+    """Chain lengths from T, a ``ChainLength``, or an iterable of either, one entry per independent chain in any order.
 
-    Chains are independent, so no bound depends on their order.
-
-    Examples
-    --------
     >>> as_lengths([3, ChainLength(9, 5)])
     (ChainLength(steps=3, records=3), ChainLength(steps=9, records=5))
     """

@@ -11,7 +11,7 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import probabilities, real_number, with_sums_of_one
+from pufferfish._base.checked import probabilities, real_that, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._base.words import number
@@ -32,23 +32,20 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._draw.chart import Bars, Heat
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish.errors import ModelError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
+from pufferfish.theta.bif import TOLERANCE
 from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 
 Array = NDArray[np.float64]
 
-_MOST_MIXED = 200
-"""States of a chain whose eigengap is shown: that of many takes long."""
-
-TOLERANCE = 1e-9
-"""How far a row may be from summing to 1; rows are then divided by their sum."""
+_MOST_MIXED = 200  # states of a chain whose eigengap is shown: that of many takes long
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class MarkovChain(Shown, ReadOnly):
-    """A Markov chain over k named states; read-only.
+    """A Markov chain over k named states; read-only; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -59,12 +56,6 @@ class MarkovChain(Shown, ReadOnly):
         Law of the first record; see the module's primer. ``"stationary"`` needs an irreducible chain.
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
-
-    Raises
-    ------
-    ModelError
-        If a row is not a probability distribution, shapes or names do not fit, or ``"stationary"`` is asked of a
-        chain with transient states or several stationary distributions.
 
     Examples
     --------
@@ -109,10 +100,8 @@ class MarkovChain(Shown, ReadOnly):
     def from_hmmlearn(cls, model: Any, *, states: Sequence[Any] | None = None) -> Self:
         """Take over the hidden chain of a fitted hmmlearn model: ``transmat_`` and ``startprob_``.
 
-        The records are then the hidden states, such as a table of decoded states has them; what is observed of them
-        is not a part of the chain. ``states`` names them, in their order; by default they are "0", "1", …
-
-        Raises ModelError if the model is not fitted, or is none.
+        The records are then the hidden states, which ``states`` names in their order; what is observed of them is not a
+        part of the chain. Raises ModelError if the model is not fitted, or is none.
         """
         return cls._of_parts(hmmlearn_parts(model), states)
 
@@ -120,28 +109,22 @@ class MarkovChain(Shown, ReadOnly):
     def from_deeptime(cls, model: Any, *, states: Sequence[Any] | None = None) -> Self:
         """Take over a deeptime ``MarkovStateModel``, or the hidden chain of a ``HiddenMarkovModel``.
 
-        One step of the chain is the lag time that the model was estimated for. States that deeptime left out, such as
-        those outside the largest connected set, are left out here; the others keep their numbers as names.
-
-        Raises ModelError if it is no such model.
+        One step of the chain is the lag time of the model. States that deeptime left out are left out here; the others
+        keep their numbers as names. Raises ModelError if it is no such model.
         """
         return cls._of_parts(deeptime_parts(model), states)
 
     @classmethod
     def from_quantecon(cls, chain: Any, *, states: Sequence[Any] | None = None) -> Self:
-        """Take over a QuantEcon ``MarkovChain``, with its ``state_values`` as names.
-
-        Raises ModelError if it is none.
-        """
+        """Take over a QuantEcon ``MarkovChain``, with its ``state_values`` as names; else a ModelError."""
         return cls._of_parts(quantecon_parts(chain), states)
 
     @classmethod
     def from_crosstab(cls, table: Any, *, smoothing: float = 0.0) -> Self:
         """Return the chain of a table of transitions: a row for each present state, a column for each next one.
 
-        As ``pandas.crosstab(now, next)`` makes it from public data. Rows and columns go by their names, whatever their
-        order; rows are divided by their sums, after ``smoothing`` transitions are added to each, as
-        :func:`fit_chain` does.
+        As ``pandas.crosstab(now, next)`` makes it from public data. Rows and columns go by their names; rows are
+        divided by their sums, after ``smoothing`` transitions are added to each, as :func:`fit_chain` does.
 
         Raises ModelError if the table holds no counts, has margins or columns that sum to 1, or no transition leaves a
         state.
@@ -212,10 +195,7 @@ class MarkovChain(Shown, ReadOnly):
 
     @cached_property
     def period(self) -> int:
-        """Greatest common divisor of the lengths of the chain's cycles (1: aperiodic).
-
-        Raises ModelError if the chain is reducible: a period belongs to an irreducible chain.
-        """
+        """Greatest common divisor of the lengths of the cycles (1: aperiodic); ModelError if the chain is reducible."""
         self._require_irreducible("period")
         return period(self.transition_matrix > 0)
 
@@ -226,10 +206,7 @@ class MarkovChain(Shown, ReadOnly):
 
     @cached_property
     def stationary_distribution(self) -> Array:
-        """The law π = πP of an irreducible chain, each entry accurate relative to itself; shape (k,).
-
-        Raises ModelError if the chain is reducible.
-        """
+        """The law π = πP, each entry accurate relative to itself; shape (k,). ModelError if the chain is reducible."""
         self._require_irreducible("stationary_distribution")
         return read_only(stationary_law(self.transition_matrix))
 
@@ -241,8 +218,6 @@ class MarkovChain(Shown, ReadOnly):
     def slower(self, times: float) -> "MarkovChain":
         """Return the chain whose stays are so many times as long, (P + (times − 1) I) / times; its laws are the same.
 
-        Examples
-        --------
         >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).slower(2).transition_matrix.round(3).tolist()
         [[0.95, 0.05], [0.2, 0.8]]
         """
@@ -265,19 +240,17 @@ class MarkovChain(Shown, ReadOnly):
     def eigengap(self) -> float:
         """Gap of the multiplicative reversibilisation P P*: 1 − |λ₂|, exactly one eigenvalue 1 dropped; rounded down.
 
-        0 where a second eigenvalue is within rounding of 1, as for a periodic chain, or one such as ``[[0, 1, 0], [0,
-        0, 1], [.01, .99, 0]]`` whose P P* keeps mass in place: bounds that need a positive gap do not apply there.
-        Section 4.4, definition of g_Θ, read as the gap to the *second* eigenvalue: the printed minimum over |λ| < 1
-        would silently skip a repeated eigenvalue 1.
+        0 where a second eigenvalue is within rounding of 1, as for a periodic chain. Section 4.4, definition of g_Θ,
+        read as the gap to the *second* eigenvalue: the printed minimum over |λ| < 1 would skip a repeated eigenvalue 1.
         """
         return _gap(1 - self._second_singular_value**2, self.k)
 
     @cached_property
     def reversible_eigengap(self) -> float:
-        """Twice the absolute gap of P, 2(1 − |λ₂|): what a reversible chain may use instead of ``eigengap``.
+        """Twice the absolute gap of P, 2(1 − |λ₂|): what a reversible chain may use instead (Appendix C.2).
 
-        Appendix C.2. Computed from the second singular value of D^½ P D^-½ (D = diag π), which for a reversible chain
-        is |λ₂| and bounds the speed of mixing for every chain. Rounded down; 0 within rounding of 0.
+        From the second singular value of D^½ P D^-½ (D = diag π), which bounds the speed of mixing for every chain.
+        Rounded down; 0 within rounding of 0.
         """
         return _gap(2 * (1 - self._second_singular_value), self.k)
 
@@ -309,16 +282,13 @@ def _gap(computed: float, k: int) -> float:
     return computed - error if computed > 100 * error else 0.0
 
 
-SLOWEST = 1e6
-"""How many times as long stays are made at most."""
+SLOWEST = 1e6  # how many times as long stays are made at most
 
 
 def checked_times(times: Any) -> float:
     """Return how many times as long stays shall last."""
-    factor = real_number(times)
-    if factor is None or not 1 <= factor <= SLOWEST:
-        raise ParameterError(f"times is {times!r}, expected a factor from 1 to {SLOWEST:g} by which stays get longer")
-    return factor
+    expected = f"a factor from 1 to {SLOWEST:g} by which stays get longer"
+    return real_that(lambda factor: 1 <= factor <= SLOWEST, times, "times", expected)
 
 
 def with_longer_stays(rows: Array, times: Any) -> Array:
@@ -331,12 +301,8 @@ def with_longer_stays(rows: Array, times: Any) -> Array:
 
 
 def transition_laws(given: Any, name: str, hint: str = "") -> Array:
-    """Return laws of the next state, which stand in the last axis; ``hint`` is as for :func:`distribution`."""
-    laws = probabilities(given, name)
-    for place in np.ndindex(laws.shape[:-1]):
-        law_name = name + "".join(f"[{x}]" for x in place)
-        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint)
-    return read_only(laws)
+    """Return laws of the next state, which stand in the last axis; ``hint`` is as for :func:`checked_laws`."""
+    return checked_laws(probabilities(given, name), lambda place: name + "".join(f"[{x}]" for x in place), hint)
 
 
 def _what_rows_are(row: Array) -> str:
@@ -364,15 +330,20 @@ def initial_law(
 
 
 def distribution(given: Any, k: int, name: str, hint: str) -> Array:
-    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum than 1."""
+    """Return a law on k states, divided by its sum."""
     law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
-    for y in np.flatnonzero(~((law >= 0) & (law < np.inf))).tolist():
-        raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
-    total = float(law.sum())
-    if abs(total - 1) > TOLERANCE:
-        raise ModelError(
-            f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint or _what_rows_are(law)}"
-        )
-    return read_only(with_sums_of_one(law))
+    return checked_laws(law, lambda place: name + "".join(f"[{x}]" for x in place), hint)
+
+
+def checked_laws(laws: Array, called: Callable[[list[int]], str], hint: str) -> Array:
+    """Return laws along the last axis, divided by their sums; ``called`` names a wrong one, ``hint`` ends it."""
+    for place in np.argwhere(~((laws >= 0) & (laws < np.inf))).tolist():
+        raise ModelError(f"{called(place)} is {laws[tuple(place)]}, expected a probability between 0 and 1")
+    with np.errstate(over="ignore"):
+        sums = np.asarray(laws.sum(axis=-1))
+    for place in np.argwhere(np.abs(sums - 1) > TOLERANCE).tolist():
+        expected = f"expected 1 (tolerance {TOLERANCE:g}). {hint or _what_rows_are(laws[tuple(place)])}"
+        raise ModelError(f"{called(place)} sums to {float(sums[tuple(place)]):.12g}, {expected}")
+    return read_only(with_sums_of_one(laws))

@@ -23,9 +23,7 @@ from pufferfish.theta.chain_class import (
     check_states,
     origins_of,
 )
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import members_grid, of_one, states_in_words
@@ -33,8 +31,7 @@ from pufferfish.theta.shown import members_grid, of_one, states_in_words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution
-"""A distribution of a known number of records, whose ``groups`` are how many of them may depend on each other."""
+Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution  # a law of a known number of records
 
 
 @runtime_checkable
@@ -78,7 +75,7 @@ class ModelClass(FiniteClass):
     members: tuple[Member, ...]
     origin: str = STATED
 
-    of_chains: ClassVar[bool] = False
+    of_chains = False
     stands_for_more: ClassVar[bool] = False
     step: ClassVar[None] = None
     names: ClassVar[tuple[str, ...]] = ()
@@ -111,16 +108,6 @@ class ModelClass(FiniteClass):
             return of_one(self.members[0]._view(), self.origin)
         facts = {"states": states_in_words(self.states), "origin": self.origin}
         return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self)])
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Words for the members of each kind, which is one."""
-        return (self.kind,)
-
-    @property
-    def parts(self) -> "tuple[tuple[int, ModelClass]]":
-        """The class itself, after the number of its first member: it has one kind."""
-        return ((0, self),)
 
     @property
     def networks(self) -> tuple[BayesianNetwork, ...]:
@@ -172,11 +159,7 @@ Theta = ChainClass | Continuum | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:
-    """Θ from a model, an iterable of models, a class, or a :class:`~pufferfish.Model`, which holds one.
-
-    Models of chains may be of several kinds, and classes of chains may be among them, whose members are then members
-    of the whole.
-    """
+    """Θ from a model, an iterable of models or classes of chains, a class, or a :class:`~pufferfish.Model`."""
     if isinstance(theta, Theta):
         return theta
     if isinstance(theta, (MarkovChain, *CHAIN_MODELS)):
@@ -250,24 +233,9 @@ def draw_model(theta: Any) -> "Figure":
     """Draw a class of chains: transition probabilities as a heat map, and how many records each state lasts.
 
     With a clock the second panel has the probability of staying by phase; of a class that only forgets, the picture
-    has how much is forgotten. Of several members, and of a class between bounds, the picture has the least and the most
-    of each number, and says so: it shows no estimate. The figure is one of matplotlib.
-
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ of chains.
-
-    Raises
-    ------
-    ParameterError
-        If matplotlib is not installed.
-    NotApplicableError
-        If Θ is no class of chains; :func:`pufferfish.draw_network` draws networks.
-
-    Examples
-    --------
-    A chain, and its picture::
+    has how much is forgotten. Of several members, and of a class between bounds, it has the least and the most of each
+    number. The figure is one of matplotlib: a :class:`ParameterError` if that is not installed, and a
+    :class:`NotApplicableError` if Θ is no class of chains (:func:`pufferfish.draw_network` draws networks). ::
 
         chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])
         pf.draw_model(chain).savefig("chain.png")

@@ -21,19 +21,14 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.markov_chain import (
-    MarkovChain,
-    initial_law,
-    transition_laws,
-    with_longer_stays,
-)
+from pufferfish.theta.markov_chain import MarkovChain, initial_law, transition_laws, with_longer_stays
 from pufferfish.theta.shown import first_law, law_in_words, transitions
 from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class PeriodicChain(Shown, ReadOnly):
-    """A Markov chain with a transition matrix for each phase of a public clock; read-only.
+    """A Markov chain with a transition matrix for each phase of a public clock; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -52,15 +47,8 @@ class PeriodicChain(Shown, ReadOnly):
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
 
-    Raises
-    ------
-    ModelError
-        As :class:`MarkovChain` does; and if a phase is no whole number of steps.
-
     Examples
     --------
-    People who walk more by day:
-
     >>> night, day = [[0.99, 0.01], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]
     >>> hours = [night] * 7 + [day] * 16 + [night]
     >>> chain = PeriodicChain(hours, clock="hour", step="10min", states=["rest", "walk"])
@@ -174,10 +162,7 @@ class PeriodicChain(Shown, ReadOnly):
 
     @cached_property
     def periodic_distribution(self) -> NDArray[np.float64]:
-        """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k).
-
-        Raises ModelError if there are several, or a probability is too small to compute.
-        """
+        """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k); else ModelError."""
         return read_only(periodic_law(self.cycle)[0])
 
     @property
@@ -227,8 +212,6 @@ _SPREAD = ",\nfrom the least to the most of all chains"
 def _phase_ticks(clock: str | None, phases: int) -> tuple[list[int], list[str]]:
     """Return the phases that are named along an axis, and their names: hours by the three, days by name.
 
-    Examples
-    --------
     >>> _phase_ticks("hour", 24)[1][-2:], _phase_ticks("weekday-hour", 168)[1][:2], _phase_ticks(None, 3)[1]
     (['18', '21'], ['Mon', 'Tue'], ['0', '1', '2'])
     """

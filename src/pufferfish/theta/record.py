@@ -9,31 +9,28 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+import pufferfish.theta.continua  # noqa: F401 - files know its kinds from then on
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import converted
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED, ChainClass, Continuum, members_in_words
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws, JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
-from pufferfish.theta.stays_chain import StaysChain
+from pufferfish.theta.tuple_chains import HigherOrderChain, StaysChain
 
-Word = Literal["go on", "in doubt", "do not go on"]
-"""What a check says of a model."""
+Word = Literal["go on", "in doubt", "do not go on"]  # what a check says of a model
 
 
 class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a check of a class Θ against public data said last, as model files and releases keep it.
 
-    ``date`` is the day of the check and ``source`` the name of the table, whose ``fingerprint`` releases leave out.
-    ``same`` says that Θ was fitted to that table: then the check proves nothing about others.
+    ``source`` is the name of the table, whose ``fingerprint`` releases leave out; ``same`` says that Θ was fitted to
+    that table: then the check proves nothing about others.
     """
 
     word: Word
@@ -51,8 +48,6 @@ class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def in_words(self) -> str:
         """Say when Θ was held against what, and what was found.
 
-        Examples
-        --------
         >>> Checking(word="go on", date="2026-11-27", source="survey-2020.csv").in_words()
         'checked on 2026-11-27 against survey-2020.csv: go on'
         """
@@ -60,11 +55,8 @@ class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return f"checked on {self.date} against {table}: {self.word}"
 
 
-CONDEMNED: Word = "do not go on"
-"""The word after which no release is made."""
-
-NEVER_CHECKED = "never checked against public data"
-"""What is said of a class without a check."""
+CONDEMNED: Word = "do not go on"  # the word after which no release is made
+NEVER_CHECKED = "never checked against public data"  # what is said of a class without a check
 
 
 class ChainRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -89,7 +81,11 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """Return the record of a class."""
         chains = [ChainRecord(**_plain(chain)) for chain in theta.chains]
         others: Sequence[Any] = () if chains else theta.members or (theta,)  # a continuum describes itself
-        members = [_of_several(model) if theta.kind == MIXED else _plain(model) for model in others]
+        members = [_plain(model) for model in others]
+        if theta.kind == MIXED:  # a continuum says where it came from
+            origins = [model.origin if isinstance(model, Continuum) else None for model in others]
+            named = zip(others, members, origins, strict=True)
+            members = [msgspec.to_builtins(_OfSeveral(model.kind, plain, origin)) for model, plain, origin in named]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members, list(theta.names))
 
     @property
@@ -226,12 +222,6 @@ def _plain(member: Any) -> dict[str, Any]:
     if isinstance(member, JointDistribution):
         values["variables"] = map(str, member.variables)
     return {name: _plain_value(value) for name, value in values.items()}
-
-
-def _of_several(member: Any) -> dict[str, Any]:
-    """Return a member of a class of mixed kinds as plain values."""
-    origin = member.origin if isinstance(member, Continuum) else None
-    return msgspec.to_builtins(_OfSeveral(member.kind, _plain(member), origin))
 
 
 def _one_of_several(plain: dict[str, Any], states: list[str]) -> Any:

@@ -1,9 +1,8 @@
 """Secrets: facts about the data that shall not be told apart (Section 2.1, the sets S and Q).
 
-A secret is a condition on the records: one record has a value, or one of several; so many records have a value; any
-fact at all, where the model lists its databases. Conditions are joined by ``&``. What is promised is said by *pairs* of
-secrets: whatever is released is almost equally likely under both. Where nothing is said, the pairs are any two values
-of any record.
+A secret is a condition on the records; conditions are joined by ``&``. What is promised is said by *pairs* of secrets:
+whatever is released is almost equally likely under both. Where nothing is said, the pairs are any two values of any
+record.
 """
 
 from abc import ABC, abstractmethod
@@ -52,13 +51,8 @@ def _labels(states: Any) -> tuple[str, ...]:
 class RecordIs(ReadOnly, Secret):
     """One record has a value, or one of several.
 
-    Parameters
-    ----------
-    record : int, str or tuple
-        Which record: its step in a chain (0-based), (chain, step) where there are several; (clique, member); the name
-        of a variable of a network or joint distribution.
-    states : state or iterable of states
-        The value, or the values.
+    ``record`` is its step in a chain (0-based), (chain, step) where there are several; (clique, member); or the name of
+    a variable of a network or joint distribution. ``states`` is a state, or several.
 
     Examples
     --------
@@ -82,14 +76,7 @@ class RecordIs(ReadOnly, Secret):
 
 @dataclass(frozen=True, slots=True, init=False)
 class CountIs(ReadOnly, Secret):
-    """The secret that the number of records in some states lies in a range.
-
-    Parameters
-    ----------
-    states : state or iterable of states
-        What is counted.
-    at_least, at_most : int, optional
-        The range, both ends included.
+    """The secret that the number of records in some states lies in a range, whose ends, one or both, are included.
 
     Examples
     --------

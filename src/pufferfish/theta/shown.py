@@ -13,8 +13,7 @@ from pufferfish._base.durations import parse_duration, rounded_micros
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, View, counted
 from pufferfish._draw.chart import Bars, Heat, Lines
 
-_FEW_BOUNDS = 6
-"""States between which bounds are shown in short: each takes the room of two numbers."""
+_FEW_BOUNDS = 6  # states between which bounds are shown in short: each takes the room of two numbers
 
 Array = NDArray[np.float64]
 
@@ -59,10 +58,7 @@ def transitions(states: Sequence[str], low: Array, high: Array, caption: str = "
 
 
 def mean_dwell_times(states: Sequence[str], low: Array, high: Array, points: Array | None = None) -> Bars:
-    """Return how long states last in the mean, from the least and the most probabilities of staying for one step.
-
-    ``points``, of shape (m, k), are those of the chains that they are taken of.
-    """
+    """Return how long states last in the mean, by probabilities of staying: least, most, ``points`` of shape (m, k)."""
     spread = "" if np.array_equal(low, high) else ", from the least to the most of the class"
     label = "records in a row that a state lasts, in the mean"
     with np.errstate(divide="ignore"):

@@ -18,8 +18,7 @@ from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.words import composed, did_you_mean, names_of, unseen_difference
 from pufferfish.errors import ModelError, ParameterError, shortened
 
-MOST_STATES = 2_000
-"""So many states a table, and a class that is told by little more than their names, may have."""
+MOST_STATES = 2_000  # so many states a table, and a class that is told by little more than their names, may have
 
 # -- States that are numbers, or bins of numbers ---------------------------------------------------------------------
 
@@ -29,8 +28,6 @@ def intervals_of_states(states: Sequence[str]) -> list[tuple[Fraction | None, Fr
 
     A number is an interval of one value. The first bin has no lower end and the last one no upper end: None.
 
-    Examples
-    --------
     >>> [[end and int(end) for end in state] for state in intervals_of_states(["<200", "200-400", ">=400"])]
     [[None, 200], [200, 400], [400, None]]
     >>> [int(low) for low, _ in intervals_of_states(["3", "-1"])], intervals_of_states(["rest", "walk"])
@@ -62,10 +59,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 
 class Clock(NamedTuple):
-    """A public clock: its phases last so many microseconds each, and 1970 began in the phase ``at_1970``.
-
-    That was a Thursday, at midnight. ``word`` is what one phase is.
-    """
+    """A public clock: its phases, what one is in a ``word``, and in which 1970 began: on a Thursday, at midnight."""
 
     name: str
     phases: int
@@ -88,8 +82,6 @@ CLOCKS = {
 def phase_name(clock: str | None, phase: int) -> str:
     """Return what a phase of a clock is called.
 
-    Examples
-    --------
     >>> phase_name("hour", 7), phase_name("weekday-hour", 31), phase_name(None, 2)
     ('7:00 to 8:00', 'Tuesday 7:00 to 8:00', 'phase 2')
     """
@@ -136,8 +128,6 @@ _MANY_DIGITS = 300  # of a decimal that is left as it is written
 def state_label(value: Any) -> str:
     """Canonical label of one state.
 
-    Examples
-    --------
     >>> state_label(1), state_label(1.0), state_label("1"), state_label(True), state_label("walking")
     ('1', '1', '1', 'true', 'walking')
     >>> state_label(Decimal("1.0")), state_label(Decimal("0.50"))
@@ -184,8 +174,6 @@ def listed_names(given: Any, argument: str, example: str = '["rest", "walk"]') -
 def listed_labels(given: Any, argument: str, example: str = '["rest", "walk"]') -> tuple[str, ...]:
     """Return the labels of a sequence of distinct names; see :func:`listed_names`.
 
-    Examples
-    --------
     >>> listed_labels([1, 2.0], "states")
     ('1', '2')
     """
@@ -216,8 +204,6 @@ def states_by_labels(given: Any, states: Sequence[Any] | None, argument: str) ->
     of pandas, frames of polars and tables of Arrow have labels, also inside lists. Labels 0, 1, … are none, unless the
     states are these numbers.
 
-    Examples
-    --------
     >>> import pandas
     >>> states_by_labels(pandas.Series([0.2, 0.8], index=["rest", "walk"]), None, "initial_distribution")
     ['rest', 'walk']

@@ -132,7 +132,7 @@ def test_what_cannot_be_fitted_is_refused_in_one_line() -> None:
     with pytest.raises(ParameterError, match="smoothing is -1"):
         pf.fit_each_subject(table, "s", subject="who", smoothing=-1)
     only = table.filter((pl.col("who") == "s0") | (pl.col("s") != "c"))
-    with pytest.raises(ModelError, match=r"out of state 'c' was observed in subject 's1'.*use smoothing"):
+    with pytest.raises(ModelError, match=r"out of state 'c' of subject 's1' was observed.*use smoothing"):
         pf.fit_each_subject(only, "s", subject="who", smoothing=0)
     unseen = pf.fit_each_subject(table, "s", subject="who", states=["a", "b", "c", "d"])
     assert all(np.all(chain.transition_matrix > 0) for chain in unseen.theta.chains)

@@ -87,7 +87,7 @@ def test_kinds_without_an_end_are_none() -> None:
     chain = pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": states}), "s", daily=True), kinds=3)
     assert max(keep for kinds in chain.stays for _, keep in kinds) < 0.2
     never = pf.read_sequences(pl.DataFrame({"s": ["a", "a", "b", "b"]}), "s", daily=True)
-    with pytest.raises(ModelError, match="state 'b' is never left in these data; use smoothing"):
+    with pytest.raises(ModelError, match="no transition from state 'b' to another was observed; use smoothing"):
         pf.fit_stays(never, smoothing=0)
     assert pf.fit_stays(never).k == 2
 

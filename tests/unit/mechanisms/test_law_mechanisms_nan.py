@@ -13,7 +13,7 @@ from pufferfish._core.laws import law, of_chains
 from pufferfish._core.laws.law import Law
 from pufferfish._core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query import exact_laplace, wasserstein
+from pufferfish.mechanisms.one_query import wasserstein
 from pufferfish.mechanisms.one_query._laws import LawPair
 
 LAW = Law.exact(0, [Fraction(1, 4), Fraction(3, 4)])
@@ -82,7 +82,7 @@ def test_exact_laplace_with_a_loss_that_is_no_number(
     def spoilt(mu: Law, nu: Law, scale: float) -> float:
         return math.nan if max(mu.end, nu.end) == 5 else real(mu, nu, scale)
 
-    monkeypatch.setattr(exact_laplace, "laplace_loss", spoilt)
+    monkeypatch.setattr(wasserstein, "laplace_loss", spoilt)
     bound = pf.ExactLaplace(theta)
     assert bound.loss(query, 100.0) == math.inf
     assert bound.verify(calibration)[0] == math.inf
@@ -93,13 +93,13 @@ def test_exact_laplace_with_a_loss_that_is_no_number(
 @pytest.mark.parametrize("pairs", ORDERS, ids=["last", "first"])
 def test_exact_laplace_keeps_the_most_noise(monkeypatch: pytest.MonkeyPatch, pairs: list[tuple[str, str]]) -> None:
     """A pair that no noise is enough for is not forgotten for a later one that some is."""
-    real = exact_laplace.bracket
+    real = wasserstein.bracket
 
     def spoilt(loss: Any, *arguments: Any, **settings: Any) -> Any:
         found = real(loss, *arguments, **settings)
         return found._replace(enough=math.inf) if is_far(loss.args[0]) else found
 
-    monkeypatch.setattr(exact_laplace, "bracket", spoilt)
+    monkeypatch.setattr(wasserstein, "bracket", spoilt)
     assert pf.ExactLaplace(given(pairs))._least(pf.Count(1), [1.0])[0].value == math.inf
 
 

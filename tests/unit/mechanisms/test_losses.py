@@ -12,7 +12,7 @@ from pufferfish.mechanisms.engine import largest_bound
 from pufferfish.mechanisms.mqm_approx import mixing_bound
 from pufferfish.mechanisms.mqm_exact import Weights
 from pufferfish.queries.record_loss import BlockLoss, as_record_loss
-from pufferfish.theta import ChainLength
+from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import as_theta
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])

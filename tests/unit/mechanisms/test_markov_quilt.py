@@ -15,7 +15,7 @@ from networks import has_secrets, model_of
 from pufferfish._core.quilts.network_search import NodeWeights
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms import InfluenceBound, bound_of
-from pufferfish.theta import as_theta
+from pufferfish.theta.model_class import as_theta
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]
 BOTH = [[[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.2, 0.8]]]

@@ -13,8 +13,7 @@ import pufferfish as pf
 from pufferfish._core.divergence import MaxPlusPath, Normalisers, log_ratio
 from pufferfish._core.numbers.rounding import log_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.joint_distribution import Cliques, JointDistribution
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs
 
 HALVES = [0.5, 0.5]

@@ -136,10 +136,10 @@ def test_tables_that_are_none(states: Any, table: Any, parents: Any, message: st
         ),
         (
             {"u": COIN, "x": CPT(["a", "b"], [[0.5, 0.5], [1.5, -0.5]], ["u"])},
-            "the table of node 'x' where u = yes gives state b the probability -0.5, expected a number between 0 and 1",
+            "the table of node 'x' where u = yes, x = b is -0.5, expected a probability between 0 and 1",
         ),
-        ({"x": CPT(["a", "b"], [np.nan, 1.0])}, "the table of node 'x' gives state a the probability nan"),
-        ({"x": CPT(["a", "b"], [0.0, np.inf])}, "the table of node 'x' gives state b the probability inf"),
+        ({"x": CPT(["a", "b"], [np.nan, 1.0])}, "the table of node 'x' where x = a is nan"),
+        ({"x": CPT(["a", "b"], [0.0, np.inf])}, "the table of node 'x' where x = b is inf"),
         ({"x": CPT(["a", "b"], [1e308, 1e308])}, "the table of node 'x' sums to inf, expected 1"),
         (
             {"u": COIN, "v": COIN, "x": CPT(["a", "b"], [[[0.5, 0.5], [0.5, 0.47]]] * 2, ["u", "v"])},

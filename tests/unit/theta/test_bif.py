@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pufferfish.errors import RecordError
-from pufferfish.theta import CPT, BayesianNetwork
-from pufferfish.theta.bif import parse_bif
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bif import CPT, parse_bif
 
 CANCER = """
 // written by hand, with quirks

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.theta import as_theta
+from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.record import ThetaRecord
 
 ROWS = [[0.9, 0.1], [0.3, 0.7]]

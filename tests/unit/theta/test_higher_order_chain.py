@@ -116,7 +116,7 @@ def test_fitting() -> None:
     chain = pf.fit_order(data, smoothing=0)
     assert np.allclose(chain.tensor, data.histories / data.histories.sum(axis=2, keepdims=True))
     rare = pf.read_sequences(pl.DataFrame({"s": list("aaab" * 20)}), "s", order=2)
-    with pytest.raises(ModelError, match="no record after 'b' then 'b' was observed"):
+    with pytest.raises(ModelError, match="no transition out of 'b' then 'b' was observed"):
         pf.fit_order(rare, smoothing=0)
     pooled, after_b = pf.fit_order(rare, smoothing=4), pf.fit_chain(rare, smoothing=4).transition_matrix[1]
     assert np.allclose(pooled.tensor[1, 1], after_b)

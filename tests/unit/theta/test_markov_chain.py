@@ -9,8 +9,8 @@ import pytest
 import pufferfish as pf
 from enumeration import exact_stationary
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta import ChainLength, as_theta
-from pufferfish.theta.lengths import as_lengths
+from pufferfish.theta.lengths import ChainLength, as_lengths
+from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.states import state_label
 
 P = [[0.9, 0.1], [0.4, 0.6]]

@@ -13,8 +13,8 @@ import pufferfish as pf
 from pufferfish._base.view import text_of
 from pufferfish.cli import main
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError, ReleaseRefused
-from pufferfish.theta import as_theta
 from pufferfish.theta.chain_class import MIXED
+from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.record import ThetaRecord
 
 STATES = ["rest", "walk"]

@@ -10,7 +10,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta import Cliques, GivenLaws
+from pufferfish.theta.joint_distribution import Cliques, GivenLaws
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
 TAKERS: dict[str, Callable[[Any], Any]] = {

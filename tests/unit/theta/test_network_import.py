@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pufferfish.errors import ModelError
-from pufferfish.theta import BayesianNetwork
 from pufferfish.theta._imports import _classes
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 
 def cpd(variable: Any, values: Any, parents: tuple[Any, ...] = (), **state_names: Any) -> SimpleNamespace:
@@ -103,7 +103,7 @@ def changed(c: Any = C, **changes: Any) -> SimpleNamespace:
             pgmpy_like(changed(values=np.array([NUMBERS, 1 - NUMBERS + 1e-4]))),
             r"node 'C' where A = yes, B = 1 sums to 1.0001, expected 1 \(tolerance 1e-09\)\. get_cpds",
         ),
-        (pgmpy_like(changed(values=np.array([-NUMBERS, 1 + NUMBERS]))), "gives state u the probability -0.0625"),
+        (pgmpy_like(changed(values=np.array([-NUMBERS, 1 + NUMBERS]))), "C = u is -0.0625, expected a probability"),
     ],
 )
 def test_what_is_no_clear_pgmpy_network_is_refused(model: Any, message: str) -> None:

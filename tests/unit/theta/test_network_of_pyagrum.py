@@ -7,7 +7,7 @@ import pytest
 
 from optional import pyagrum_or_skip
 from pufferfish.errors import ModelError
-from pufferfish.theta import BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 pyagrum = pyagrum_or_skip()
 
@@ -60,7 +60,7 @@ def test_noisy_gates_of_pyagrum_are_read_as_their_tables() -> None:
     [
         ([0.0, 0.0], r"the table of node 'A' sums to 0, expected 1 \(tolerance 1e-07\).*normalizeAsCPT"),
         ([0.5, 0.4999], "the table of node 'A' sums to 0.9999"),
-        ([-0.5, 1.5], "the table of node 'A' gives state yes the probability -0.5"),
+        ([-0.5, 1.5], "the table of node 'A' where A = yes is -0.5"),
         ([float("nan"), 0.5], "the table of node 'A' sums to nan"),
         ([float("inf"), 0.5], "the table of node 'A' sums to inf"),
     ],

@@ -1,8 +1,7 @@
 r"""Mechanisms that calibrate noise to the law of one query given the secrets (Section 3, and beyond).
 
-They need the laws μ_s = P(F(X) | s, θ) and nothing else: any secrets, any Θ, any query whose laws can be computed. What
-they prove holds for this one release: knowing the value of another query, or of the same one again, changes μ_s. So
-their ε never adds, and a ledger refuses them.
+They need the laws μ_s = P(F(X) | s, θ) and nothing else. What they prove holds for this one release: knowing the value
+of another query changes μ_s. So their ε never adds, and a ledger refuses them.
 """
 
 import math
@@ -14,16 +13,15 @@ from typing import Any, ClassVar
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.mechanisms.one_query._laws import pairs_of_laws
-from pufferfish.mechanisms.one_query._laws_of_chains import chain_work
+from pufferfish.mechanisms.one_query._laws import chain_work, pairs_of_laws
 from pufferfish.mechanisms.one_query.pairs import About, LawPair
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
 from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
-from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
+from pufferfish.theta.secrets import CountIs, as_secret_pairs
 
 _KEPT = 8_000_000  # numbers in the laws of a query up to which they are kept: about 130 megabytes
 _SECONDS = 1e-8  # how long a multiplication takes, where the laws are computed again for the proof
@@ -31,11 +29,7 @@ _SECONDS = 1e-8  # how long a multiplication takes, where the laws are computed 
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """The pair of secrets that decides: what noise it needs, in units of the query, or what noise leaks of it.
-
-    ``about`` is None where no two secrets are both possible; ``distance`` is how far the law moves between them, in
-    units, where that decides.
-    """
+    """The pair of secrets that decides, if any, and the noise it needs, in units, or what noise leaks of it."""
 
     value: float = 0.0
     about: About | None = None
@@ -50,24 +44,20 @@ class LawMechanism(Mechanism):
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
-        self._secrets = as_secret_pairs(secrets)
-        counted = [s for pair in self._secrets or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
+        pairs = as_secret_pairs(secrets)
+        counted = [s for pair in pairs or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
         if self.rows > 1 and counted:
             raise NotApplicableError(
                 f"the secret '{counted[0]}' is about all {self.rows:,} rows of the table, but secrets must be about "
                 "one row: use RecordIs",
                 self.title,
             )
+        self._keep(secrets=pairs)
         self._laws: list[tuple[object, list[LawPair]]] = []
         self._others: list[LawMechanism] = [self]
         self._listed: Theta = self.theta
         if isinstance(self.theta, BinaryChainInterval):  # of one chain: others are not covered
             self._listed = ChainClass(self.theta.some_members[:1], self.theta.origin)
-
-    @property
-    def secrets(self) -> tuple[SecretPair, ...] | None:
-        """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
-        return self._secrets
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -168,11 +158,7 @@ class LawMechanism(Mechanism):
         return self._proven(query, bound, epsilon, iter([(noise.value, witness)]))
 
     def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
-        """Return the scale of the noise, in units of the query, at several ε: to draw, not to release.
-
-        Up to the rounding that a proof may add these are the scales of :meth:`calibrate`; None where no finite noise is
-        enough.
-        """
+        """Return the scale of the noise, in units of the query, at several ε, to draw; None for none."""
         with self._lock:
             noises = self._least(query, epsilons)
         return [least.value if 0 < least.value < math.inf else None for least in noises]

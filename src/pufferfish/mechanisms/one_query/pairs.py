@@ -1,8 +1,8 @@
 """Vectors as whole numbers: one sweep over partial sums serves scalar and vector queries, and counted secrets.
 
-An additive statistic with several coordinates is coded as one number in mixed radix, its coordinates being the digits:
-sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts
-stand before those of the query, so that conditioning on them is taking rows of a matrix.
+An additive statistic with several coordinates is coded as one number in mixed radix: sums of codes are codes of sums as
+long as every digit has room for its largest sum. Coordinates that a secret counts stand before those of the query, so
+that conditioning on them is taking rows of a matrix.
 """
 
 import math
@@ -23,7 +23,7 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.queries import LinearQuery
-from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.joint_distribution import Cliques
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret, check_states
 
 # -- Laws of vectors in exact fractions ------------------------------------------------------------------------------
@@ -32,8 +32,7 @@ _MOST_LISTED = 1_000_000  # whole numbers from the least to the greatest value u
 _LONGEST_LINE = 2**60
 
 
-Values = Mapping[tuple[int, ...], Fraction]
-"""Vectors of whole numbers and their masses."""
+Values = Mapping[tuple[int, ...], Fraction]  # vectors of whole numbers and their masses
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,8 @@ def law_of_values(masses: Values, line: OnLine | None) -> Law | VectorLaw:
 class About:
     """What a pair of laws is about: the member ``theta``, and the two values of a record, or two secrets, in words.
 
-    ``norm`` is the L1 length of the outputs' move when the number that the laws are about moves by 1; ``length`` the
-    number of records that may depend on each other, read by the query or not; ``node`` the record that both secrets
-    are about, if it is one.
+    ``norm`` is how far the outputs move, in L1, when the number that the laws are about moves by 1; ``length`` how many
+    records may depend on each other; ``node`` the record that both secrets are about, if it is one.
     """
 
     norm: int
@@ -155,11 +153,7 @@ def both(mask: NDArray[np.bool_] | None, other: Sequence[bool]) -> NDArray[np.bo
 
 
 def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
-    """Return the group and the place in it that a record's name means; ParameterError if there is none.
-
-    A record is its place where there is one group, and (group, place) where there are several of the given sizes;
-    ``words`` are what a group and a place are called.
-    """
+    """Return the group and the place in it that a record's name means, which ``words`` call so, or refuse it."""
     pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
     well_formed = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
     if well_formed and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
@@ -173,10 +167,7 @@ def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str
 def clique_conditions(
     secret: Secret, cliques: Cliques
 ) -> tuple[list[tuple[int, int]] | None, Callable[[int], bool] | None]:
-    """Return how many members of each clique a secret says to have it and to lack it, and which totals it allows.
-
-    None for the first where it contradicts itself, for the second where it allows all.
-    """
+    """Return how many of each clique a secret says to have it and lack it, and which totals it allows (None: all)."""
     check_states(secret, cliques.states)
     possible: dict[tuple[int, int], set[str]] = {}
     for condition in records_of(secret, cliques.kind):
@@ -200,10 +191,7 @@ _LARGEST = 2**62
 
 
 class Coding:
-    """Codes of what each record adds to a query and to the counts of secrets.
-
-    Each set of states that secrets count is counted once, and not at all where the query itself tells its number.
-    """
+    """Codes of what each record adds to a query and to the counts of secrets, each set of states counted once."""
 
     def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
         self._query, self._records = query, records
@@ -249,8 +237,7 @@ class Coding:
         self._single = len(radices) == 1
         self.values: NDArray[np.int64] = digits[0] if query.factors is None else digits
         """What a record in each state adds to the code; shape (k,), or (n, k) where records count differently."""
-        self.moves: NDArray[np.int64] | None = None
-        """What a step adds to the code: nothing."""
+        self.moves: NDArray[np.int64] | None = None  # what a step adds to the code: nothing
         self._size = math.prod(radices)
         self._rows = math.prod(radices[len(base) :])
 

@@ -4,11 +4,17 @@ If the law of F(X) given one secret can be carried into its law given the other 
 then Laplace noise of scale W/ε leaks at most ε (Theorem 3.2; for vectors the same proof holds in L1). W is the largest
 such distance over Θ and the pairs of secrets. It is never more than the sensitivity that group differential privacy
 needs (Theorem 3.3).
+
+Where the laws of a query given the secrets are known, so is what Laplace noise of scale b leaks, and the least b that
+leaks at most ε (beyond the paper). No Laplace noise of one scale that is independent of the data can do with less for
+this query. Of outputs that are a constant plus v·n with a whole number n it is ‖v‖₁ times the least scale of n
+(docs/proofs/laws.md).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from numbers import Rational
 from typing import Any, ClassVar
@@ -16,18 +22,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferfish._base.checked import is_list, listed, real_number
+from pufferfish._base.checked import is_list, listed, real_that
 from pufferfish._base.progress import BoundedCache
 from pufferfish._core.laws import transport
-from pufferfish._core.laws.law import Law, VectorLaw
-from pufferfish._core.laws.of_chains import LawFamily, mixture_shift
+from pufferfish._core.laws.law import Law, VectorLaw, laplace_loss
+from pufferfish._core.laws.of_chains import LawFamily, mixture_loss, mixture_shift
 from pufferfish._core.laws.transport import Shift, atoms, distance, shift, tie, unmatched
-from pufferfish._core.numbers.rounding import float_up, least_whole, or_infinite, up
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish._core.numbers.rounding import bracket, down, float_up, least_whole, or_infinite, up
+from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.mechanisms.one_query.pairs import About, LawPair
-from pufferfish.mechanisms.witness import CouplingWitness, Witness
-from pufferfish.queries import Query
+from pufferfish.mechanisms.witness import CouplingWitness, LawWitness, Witness
+from pufferfish.queries import LinearQuery, Query
 from pufferfish.theta.joint_distribution import exact_law, exact_number
 
 # -- ∞-Wasserstein distance of two finite laws -----------------------------------------------------------------------
@@ -39,7 +45,10 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     r"""∞-Wasserstein distance of two finite laws: the least distance that mass must move to turn one into the other.
 
     :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν
-    (Definition 3.1). It is computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
+    (Definition 3.1), in exact arithmetic, so that a mass of 1e-300 counts as any other. Floats are taken as the
+    decimals they print as. A float mass is known up to its rounding: the distance is the least of all laws whose masses
+    are within n·2^-52 of the given ones, relatively, so that equal laws that were added up differently have distance 0.
+    It is rounded up; shapes that do not fit, and masses that are no probabilities, are a :class:`ModelError`.
 
     Parameters
     ----------
@@ -47,22 +56,6 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
         Atoms of μ and of ν, as many as each has: numbers, or vectors of whole numbers. They may repeat.
     p, q : sequences of float or Fraction
         Their masses, one for each atom, which sum to 1 (tolerance 1e-9) and are divided by their sum.
-
-    Returns
-    -------
-    float
-        The distance, in L1 for vectors; rounded up.
-
-    Raises
-    ------
-    ModelError
-        If shapes do not fit, or masses are no probabilities.
-
-    Notes
-    -----
-    Floats are taken as the decimals they print as. Where all masses are rational numbers they are exact. A float mass
-    is known up to its rounding: the distance is the least of all laws whose masses are within n·2^-52 of the given
-    ones, relatively, so that equal laws that were added up differently have distance 0.
 
     Examples
     --------
@@ -155,9 +148,8 @@ class Wasserstein(LawMechanism):
     def distance(self, query: Query) -> float:
         """Return W: the largest ∞-Wasserstein distance, in L1, of the query's law given the secrets of a pair.
 
-        Exact up to the rounding of the masses: where cumulative masses of two laws are equal but for rounding, they
-        are taken to be equal, and :meth:`calibrate` adds what that costs: 1e-12 nats for chains of ten records, 3e-8
-        for those of 10,000. Errors are those of :meth:`calibrate`.
+        Cumulative masses of two laws that are equal but for rounding are taken to be equal, for which :meth:`calibrate`
+        adds noise: 1e-12 nats for chains of ten records, 3e-8 for those of 10,000. Errors are those of it.
         """
         bound = self.bind(query)
         with self._lock:
@@ -222,8 +214,7 @@ class ApproximateWasserstein(Wasserstein):
     """The (ε, δ) variant: W is the distance over which all mass except a share δ must move.
 
     A weaker promise, P(M(X) ∈ A | s, θ) ≤ e^ε P(M(X) ∈ A | s', θ) + δ for every set A of outputs: with probability δ
-    anything may happen. Choose δ far below one over the number of people. A coupling that keeps all but a share δ of
-    the mass within W gives it: what it keeps changes the odds of A by at most e^ε, what it does not adds δ at most.
+    anything may happen. Choose δ far below one over the number of people.
 
     Parameters
     ----------
@@ -246,25 +237,18 @@ class ApproximateWasserstein(Wasserstein):
 
     def __init__(self, theta: Any, length: Any = None, *, delta: float, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        number = real_number(delta)
-        self._delta = math.nan if number is None else number
-        if not 0 < self._delta < 1:
-            raise ParameterError(f"delta is {delta!r}, expected a probability strictly between 0 and 1, such as 1e-6")
+        expected = "a probability strictly between 0 and 1, such as 1e-6"
+        self._keep(delta=real_that(lambda number: 0 < number < 1, delta, "delta", expected))
 
     @property
     def settings(self) -> dict[str, Any]:
         """The secrets, and δ."""
         return {"secrets": self.secrets, "delta": self.delta}
 
-    @property
-    def delta(self) -> float:
-        """Probability with which the promise may fail."""
-        return self._delta
-
     def _shift(self, pair: LawPair) -> Shift:
         strict = shift_of(pair)
         step = 1 if isinstance(pair.mu, VectorLaw) else pair.about.norm
-        reach = least_whole(lambda w: _behind(pair, w) <= self._delta, -1, strict.certain // step) * step
+        reach = least_whole(lambda w: _behind(pair, w) <= self.delta, -1, strict.certain // step) * step
         return strict if reach >= strict.certain else Shift(reach, min(strict.near, reach), strict.slack)
 
 
@@ -299,3 +283,97 @@ def _behind(pair: LawPair, reach: int) -> float:
         min(1.0, float_up(unmatched(*atoms(mu, nu), reach)) + 2 * math.expm1(mu.log_error + nu.log_error))
         for mu, nu in possible
     )
+
+
+# -- The least Laplace noise for one query: the exact loss, inverted ---------------------------------------------------
+
+
+_TOLERANCE = 1e-10  # how near the loss of the least noise comes to ε, relatively
+_SEVERAL = (
+    "it covers queries whose outputs all follow from one number with few values, but this one has {} outputs; ask for "
+    "one output, or use Wasserstein"
+)
+
+_TINY = 1e-6  # losses below this are also bounded by how far the law moves
+_LARGE_SCALE = 1e3  # from this scale on losses are bounded by how far the law moves too: rounding takes more then
+_ROOM = 2e-10  # more noise, relatively, so that pairs of laws that need the same are not searched one by one
+
+
+class ExactLaplace(LawMechanism):
+    """The least Laplace noise for one query whose outputs all follow from one whole number.
+
+    ``theta``, ``length`` and ``secrets`` are those of :class:`Wasserstein`.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> flu = pf.Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["healthy", "flu"])
+    >>> round(pf.ExactLaplace(flu).calibrate(pf.Count("flu"), epsilon=1.0).scale, 6)
+    1.154527
+    """
+
+    name: ClassVar[str] = "exact-laplace"
+    title: ClassVar[str] = "ExactLaplace"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (LawWitness,)
+
+    def loss(self, query: Query, scale: float) -> float:
+        """Return what Laplace noise of a scale on each output leaks, in nats, rounded up (docs/one_query.md)."""
+        noise = real_that(lambda number: number > 0, scale, "scale", "a positive number")
+        unit = float(self.bind(query).unit)
+        if noise == math.inf:
+            return 0.0
+        with self._lock:
+            return self._leaks(query, noise / unit).value
+
+    def _least(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        worst = [Decisive() for _ in epsilons]
+        for pair in self._numbers(query):  # once for all ε: they may be too many to be kept
+            worst = [_worse(decisive, pair, epsilon) for decisive, epsilon in zip(worst, epsilons, strict=True)]
+        return worst
+
+    def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        worst = Decisive()
+        for pair in self._numbers(query):
+            leaks = _loss(pair, down(unit_scale / pair.about.norm), _LARGE_SCALE)
+            if worst.about is None or leaks > worst.value:
+                worst = Decisive(leaks, pair.about)
+        return worst
+
+    def _numbers(self, query: Query) -> Iterator[LawPair]:
+        """Yield the laws of the one number that determines the outputs."""
+        bound = self.bind(query)
+        if isinstance(bound, LinearQuery) and bound.line is None:
+            raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
+        for pair in self._pairs(query):
+            if isinstance(pair.mu, VectorLaw):
+                raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
+            yield pair
+
+
+def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
+    """Return what needs more noise at this ε: what did before, or a pair of laws."""
+    norm = pair.about.norm
+    if worst.value and _loss(pair, worst.value / norm) <= epsilon:
+        return worst
+    farthest = shift_of(pair).near / norm
+    if farthest == 0:
+        return worst if worst.about else Decisive(0.0, pair.about)
+    noises = bracket(partial(_loss, pair), epsilon, farthest / epsilon, tolerance=_TOLERANCE, from_above=False)
+    enough = noises.enough * norm * (1 + _ROOM)
+    return Decisive(enough, pair.about) if worst.about is None or enough > worst.value else worst
+
+
+def _loss(pair: LawPair, scale: float, large: float = math.inf) -> float:
+    """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
+    match pair.mu, pair.nu:
+        case LawFamily() as mu, LawFamily() as nu:
+            loss = or_infinite(mixture_loss(mu, nu, scale))
+        case Law() as mu, Law() as nu:
+            loss = or_infinite(laplace_loss(mu, nu, scale))
+        case _:
+            raise AssertionError("vectors are refused before")
+    if loss > _TINY and scale < large:
+        return loss
+    moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing
+    by_distance = [up(moved.certain / pair.about.norm / scale), up(moved.near / pair.about.norm / scale + moved.slack)]
+    return min(loss, *by_distance)

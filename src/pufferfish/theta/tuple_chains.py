@@ -1,18 +1,19 @@
-r"""Chains whose states last for stays of several kinds: short ones and long ones, as people have them.
+r"""Chains of which one record does not tell all that the next depends on: kinds of stay, and more memory.
 
-A Markov chain keeps a state for a stay of geometric length, and real stays are heavier: whoever rests may rest for two
-minutes or for eight hours. Here a stay in state x is of kind i with probability a_{xi}, drawn anew whenever x is
-entered; it goes on with probability s_{xi} at every step, and when it ends the next state is y ≠ x with probability
-E_{xy}. So (state, kind) is a Markov chain,
+Of a :class:`HigherOrderChain` the last m records tell it (``docs/proofs/higher_order.md``). In a :class:`StaysChain`
+states last for stays of several kinds: short ones and long ones, as people have them.
+
+A Markov chain keeps a state for a stay of geometric length, and real stays are heavier. Here a stay in state x is of
+kind i with probability a_{xi}, drawn anew whenever x is entered; it goes on with probability s_{xi} at every step, and
+when it ends the next state is y ≠ x with probability E_{xy}. So (state, kind) is a Markov chain,
 
 .. math::
     K[(x,i),(x,i)] = s_{xi}, \qquad K[(x,i),(y,j)] = (1 - s_{xi}) \, E_{xy} \, a_{yj},
 
-and what is seen, and kept secret, is the state alone.
-
-References: ``docs/proofs/stays.md``.
+and what is seen, and kept secret, is the state alone. References: ``docs/proofs/stays.md``.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._base.checked import is_list, listed, probabilities, real_number, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
+from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.markov_chain import (
@@ -32,19 +34,19 @@ from pufferfish.theta.markov_chain import (
     distribution,
     initial_law,
     transition_laws,
+    with_longer_stays,
 )
 from pufferfish.theta.shown import law_in_words, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 
 Array = NDArray[np.float64]
 
-Kind = tuple[float, float]
-"""Which share of the stays in a state are of this kind, and with which probability such a stay goes on for a step."""
+Kind = tuple[float, float]  # which share of the stays are of this kind, and with which probability one goes on
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class StaysChain(Shown, ReadOnly):
-    """A chain over k named states with several kinds of stay in each; read-only.
+    """A chain over k named states with several kinds of stay in each; a :class:`ModelError` if it is none.
 
     Parameters
     ----------
@@ -61,15 +63,8 @@ class StaysChain(Shown, ReadOnly):
     states : sequence, optional
         k distinct names of the states, by default "0", "1", …
 
-    Raises
-    ------
-    ModelError
-        As :class:`MarkovChain` does; and if a stay never ends.
-
     Examples
     --------
-    Most rests are short, some are long:
-
     >>> chain = StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]], states=["rest", "walk"])
     >>> chain.kinds, chain.mean_stays.round(2).tolist(), chain.mean_matrix.round(3).tolist()
     ((2, 1), [11.6, 3.33], [[0.914, 0.086], [0.3, 0.7]])
@@ -195,10 +190,7 @@ class StaysChain(Shown, ReadOnly):
 
     @cached_property
     def stationary_distribution(self) -> Array:
-        """The stationary law of (state, kind); shape (kinds,).
-
-        Raises ModelError if there are several.
-        """
+        """The stationary law of (state, kind); shape (kinds,); ModelError if there are several."""
         law = self._as_one_chain("any").stationary_distribution / self.mean_stays
         weights = [p * share / (1 - keep) for p, kinds in zip(law, self.stays, strict=True) for share, keep in kinds]
         return read_only(np.array(weights))
@@ -206,8 +198,6 @@ class StaysChain(Shown, ReadOnly):
     def slower(self, times: float) -> "StaysChain":
         """Return the chain whose stays of every kind are so many times as long; its stationary law is the same.
 
-        Examples
-        --------
         >>> chain = StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]])
         >>> (chain.slower(1.3).mean_stays / chain.mean_stays).round(6).tolist()
         [1.3, 1.3]
@@ -257,3 +247,145 @@ def _kinds(given: Any, x: int) -> tuple[Kind, ...]:
         raise ModelError(f"{name} is empty: a state has at least one kind of stay")
     shares = distribution(np.array([share for share, _ in kinds]), len(kinds), name, "It is a law of the kind of stay.")
     return tuple((float(share), keep) for share, (_, keep) in zip(shares, kinds, strict=True))
+
+
+# -- Markov chains with more memory: the next record depends on the last m records -------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class HigherOrderChain(Shown, ReadOnly):
+    """A Markov chain of order m over k named states; read-only; a :class:`ModelError` if it is none.
+
+    Parameters
+    ----------
+    tensor : array_like, shape (k,) * (m + 1)
+        ``tensor[x_1, …, x_m, y]`` = P(next = y | the last m records, the latest last). Each row sums to 1 (tolerance
+        1e-9) and is divided by its sum. An exact 0 says that it cannot happen.
+    initial_distribution : array_like of shape (k,) * m, "stationary" or "any", default "stationary"
+        Law of the first m records; ``"any"`` is every law of them.
+    states : sequence, optional
+        k distinct names of the states, by default "0", "1", …
+
+    Examples
+    --------
+    >>> tensor = [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
+    >>> chain = HigherOrderChain(tensor, states=["rest", "walk"])
+    >>> chain.order, chain.k, chain.stationary_distribution.round(3).tolist()
+    (2, 2, [[0.667, 0.083], [0.083, 0.167]])
+    """
+
+    tensor: NDArray[np.float64]
+    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    states: tuple[str, ...]
+    k: int = field(init=False)
+    order: int = field(init=False)
+    kind: ClassVar[str] = "Markov chains of higher order"
+    some_members: ClassVar[tuple[MarkovChain, ...]] = ()
+    step: ClassVar[None] = None
+
+    def __init__(
+        self,
+        tensor: ArrayLike,
+        initial_distribution: ArrayLike | Literal["stationary", "any"] = "stationary",
+        *,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        rows = probabilities(tensor, "tensor")
+        states = states_by_labels(tensor, states, "tensor")
+        k, order = rows.shape[-1] if rows.ndim else 0, rows.ndim - 1
+        if order < 1 or k < 2 or any(size != k for size in rows.shape):
+            raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
+        named = state_names(states, k)
+        start = initial_law(initial_distribution, (k,) * order, named, f"the law of the first {order} records")
+        laws = transition_laws(rows, "tensor", "It is a law of the next record.")
+        self._keep(tensor=laws, initial_distribution=start, states=named, k=k, order=order)
+        if isinstance(start, str) and start == "stationary":
+            self._check_stationary()
+
+    def _view(self) -> View:
+        title = f"Markov chain of order {self.order} with {counted(self.k, 'state')}"
+        return View(title, {"first records": law_in_words(self.initial_distribution)}, self._charts([self]))
+
+    @staticmethod
+    def _charts(chains: "Sequence[HigherOrderChain]") -> list[Heat]:
+        """Return the probabilities of the next state after the last ones, from the least to the most of chains."""
+        first, every = chains[0], np.array([chain.tensor.reshape(-1, chain.k) for chain in chains])
+        caption = f"Probability of the next state (column) after the last {first.order} (row, the latest last)"
+        rows = [", ".join(name) for name in itertools.product(first.states, repeat=first.order)]
+        axes = (f"last {first.order}", "next")
+        return [Heat(caption, rows, first.states, every.min(axis=0), every.max(axis=0), axes)]
+
+    def __repr__(self) -> str:
+        q = self.initial_distribution
+        start = repr(q) if isinstance(q, str) else "<array>"
+        return f"HigherOrderChain(<{self.k} states, order {self.order}>, initial_distribution={start})"
+
+    @property
+    def in_words(self) -> str:
+        """What its records follow, as releases say it."""
+        return f"a Markov chain of order {self.order}: each record depends on the {self.order} before it"
+
+    @cached_property
+    def tuples(self) -> NDArray[np.intp]:
+        """The values of m records in a row; shape (k^m, m)."""
+        return read_only(np.array(list(itertools.product(range(self.k), repeat=self.order)), dtype=np.intp))
+
+    @cached_property
+    def kernel(self) -> NDArray[np.float64]:
+        """The chain of m records in a row: from each value to the next, one record later; shape (k^m, k^m)."""
+        size, k = self.k**self.order, self.k
+        matrix = np.zeros((size, size))
+        after = np.arange(size) * k % size  # the first of the k values that share all records but the next one
+        matrix[np.arange(size)[:, None], after[:, None] + np.arange(k)] = self.tensor.reshape(size, k)
+        return read_only(matrix)
+
+    @cached_property
+    def stationary_distribution(self) -> NDArray[np.float64]:
+        """The stationary law of m records in a row; shape (k,) * m; ModelError if there are several."""
+        members = np.array(self._closed())
+        law = np.zeros(len(self.kernel))
+        chain = MarkovChain(self.kernel[np.ix_(members, members)]) if members.size > 1 else None
+        law[members] = 1.0 if chain is None else chain.stationary_distribution
+        return read_only(law.reshape((self.k,) * self.order))
+
+    @property
+    def mean_matrices(self) -> list[NDArray[np.float64]]:
+        """The mean of its matrices, over the records before the last one."""
+        return [self.tensor.reshape(-1, self.k, self.k).mean(axis=0)]
+
+    def slower(self, times: float) -> "HigherOrderChain":
+        """Return the chain whose stays are so many times as long, whatever was before (:meth:`MarkovChain.slower`)."""
+        return replace(self, tensor=with_longer_stays(self.tensor, times))
+
+    @property
+    def reduced(self) -> "HigherOrderChain | MarkovChain":
+        """The same chain with as little memory as it has, where that is known exactly.
+
+        Only the stationary law goes with the tensor: "any" is every law of the first m records *together*, and few of
+        them are laws of a chain with less memory.
+        """
+        oldest, start = self.tensor[0], self.initial_distribution
+        if self.order == 1:
+            return MarkovChain(self.tensor, start, states=self.states)
+        if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):
+            return HigherOrderChain(oldest, start, states=self.states).reduced
+        return self
+
+    def _closed(self) -> list[int]:
+        closed = closed_classes(self.kernel > 0)
+        if len(closed) > 1:
+            ways = ["-".join(self.states[int(x)] for x in self.tuples[members[0]].tolist()) for members in closed[:2]]
+            raise ModelError(
+                f"the chain has several stationary laws: it never leaves the states that it reaches from {ways[0]}, "
+                f'nor those from {ways[1]}; give an array or "any"'
+            )
+        return closed[0]
+
+    def _check_stationary(self) -> None:
+        seen = np.unique(self.tuples[self._closed(), 0])
+        if seen.size < self.k:
+            never = next(name for x, name in enumerate(self.states) if x not in seen)
+            raise ModelError(
+                f'initial_distribution="stationary": state {never!r} has probability 0 in the stationary law; give an '
+                'array or "any", or leave such states out'
+            )
