@@ -20,7 +20,7 @@ from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import OTHER, words_for_missing
 from pufferfish.errors import DataError, ModelError, ParameterError, printable
-from pufferfish.fit.chain import SMOOTHING, fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.fit.chain import SMOOTHING, check_confidence, fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit.defend import DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, LeftOut
@@ -161,6 +161,7 @@ class FitOptions:
                 raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
             allow = "because bounds allow transitions that never occur: leave it out"
             refuse_given(self, ("smoothing",), f"--confidence does not use {{}}, {allow}")
+            check_confidence(self.confidence)
         if self.each_subject:
             says = "--each-subject gives every subject one matrix: leave out {}, or --each-subject"
             refuse_given(self, _OF_ONE_MATRIX, says)

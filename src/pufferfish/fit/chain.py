@@ -207,9 +207,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    probability = real_number(confidence)
-    if probability is None or not 0 < probability < 1:
-        raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    confidence = check_confidence(confidence)
     check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
     if k < 2:
@@ -277,11 +275,19 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
     return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
 
 
-def added_count(name: str, count: float) -> float:
-    """Return what is added to counts as a float."""
+def check_confidence(confidence: float) -> float:
+    """Return the confidence of bounds as a float."""
+    probability = real_number(confidence)
+    if probability is None or not 0 < probability < 1:
+        raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    return probability
+
+
+def added_count(name: str, count: float, usual: float = 1) -> float:
+    """Return what is added to counts as a float; ``usual`` is what a message takes as an example."""
     added = real_number(count)
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
+        raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as {usual:g}")
     return added
 
 
