@@ -70,8 +70,6 @@ def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, f
     Entry n of ``ended`` and of ``cut`` is the number of stays of n records whose end was seen, or that were cut off
     then. Where the longest stays are all cut off, the mean counts them as ended, and a quantile beyond is infinite.
 
-    Examples
-    --------
     >>> observed(np.array([0, 3, 0, 1]), np.array([0]))
     (1.5, 3.0)
     """
@@ -88,8 +86,6 @@ def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, f
 def lasting(kinds: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return mean and high quantile of stays of several kinds: their shares, and probabilities to go on for a step.
 
-    Examples
-    --------
     >>> lasting([(1.0, 0.5)]), lasting([(0.9, 0.5), (0.1, 0.75)])
     ((2.0, 5.0), (2.2, 6.0))
     """

@@ -49,8 +49,6 @@ class Dependence:
 def dependence(strata: Counts) -> Dependence:
     """Test a pair of columns, given the counts of its states in each stratum, of shape (strata, r, c).
 
-    Examples
-    --------
     >>> told = dependence(np.array([[[40, 10], [10, 40]]]))
     >>> told.freedom, round(told.g, 2), told.p < 1e-8, told.expected
     (1, 38.55, True, 25.0)
@@ -144,8 +142,6 @@ def _log_factorial(x: NDArray[np.int64]) -> NDArray[np.float64]:
 def upper_tail(x: float, freedom: float) -> float:
     """Return the probability that a χ² number of so many degrees of freedom is x or more.
 
-    Examples
-    --------
     >>> round(upper_tail(3.841459, 1), 6), round(upper_tail(30.0, 12), 6), upper_tail(0.0, 3)
     (0.05, 0.002792, 1.0)
     """
@@ -179,8 +175,6 @@ def upper_tail(x: float, freedom: float) -> float:
 def enough_rows(told: Dependence, level: float) -> bool:
     """Whether the test would see, at a level and with ``POWER``, its rarest pair of values ``TIMES`` as often.
 
-    Examples
-    --------
     >>> [enough_rows(Dependence(0.0, 1, 1.0, rows, (0, 0)), 0.001) for rows in (0.5, 5, 8)]
     [False, False, True]
     """
@@ -200,8 +194,6 @@ _NORMAL = 0.8416212335729143  # what a standard normal number is below with prob
 def holm(p: Sequence[float], weights: Sequence[float], level: float) -> list[bool]:
     """Return which of several tests find something, so that with nothing to find one does with this probability.
 
-    Examples
-    --------
     >>> holm([0.001, 0.02, 0.5], [1, 1, 1], 0.05), holm([0.02, 0.02], [1, 4], 0.025)
     ([True, True, False], [True, True])
     """

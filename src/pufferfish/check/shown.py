@@ -132,8 +132,6 @@ def _hours(axes: Any, check: CheckFields) -> None:
 def _apart(shares: list[float]) -> list[float]:
     """Return where names stand beside shares: from the lowest upwards, none over another.
 
-    Examples
-    --------
     >>> [round(place, 3) for place in _apart([0.5, 0.0, 0.01])]
     [0.5, 0.02, 0.07]
     """

@@ -285,8 +285,6 @@ def _kinds_asked(
 def _chains(lengths: Sequence[int]) -> str:
     """Say how many chains and records there are.
 
-    Examples
-    --------
     >>> _chains([5000]), _chains([20, 1500])
     ('1 chain with 5,000 records', '2 chains with 1,520 records')
     """

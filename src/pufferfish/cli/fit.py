@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import split_list
-from pufferfish._base.view import counted, grid_lines, listed_in_short
+from pufferfish._base.view import counted, grid_lines
+from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
 from pufferfish.cli.options import WHOLE, accept_option, argument, command, flag, option, refuse_given, state_list
@@ -274,7 +275,7 @@ def _merged(options: FitOptions, table: _Table, states: list[str] | None) -> tup
 
 
 def _few(names: Sequence[str]) -> str:
-    return listed_in_short([repr(name) for name in names])
+    return names_of(map(repr, names), 8)
 
 
 def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions) -> list[str]:

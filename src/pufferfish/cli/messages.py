@@ -137,8 +137,6 @@ _ARGUMENT = re.compile(
 def as_options(text: str) -> str:
     """Return a message that names options and not arguments of Python.
 
-    Examples
-    --------
     >>> as_options("the length of a step is unknown: give step=, or a longer max_gap")
     'the length of a step is unknown: give --step, or a longer --max-gap'
     >>> as_options("missing='refuse'; leave such rows out by where='sex != none'")

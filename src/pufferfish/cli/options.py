@@ -269,8 +269,6 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
 def split_groupings(text: str) -> list[str]:
     """Return the groupings of a list with commas; a comma in quotes or brackets is part of a name.
 
-    Examples
-    --------
     >>> split_groupings('sex, col("team, name"),hour(time)')
     ['sex', 'col("team, name")', 'hour(time)']
     """

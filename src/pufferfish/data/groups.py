@@ -55,17 +55,14 @@ class Groups(ReadOnly):
     nested: tuple[str, ...] = ()  # groupings of which each group is in one group of the next: ``zone<region``
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by", check_by(self.by))
-        object.__setattr__(self, "cells", tuple(tuple(cell) for cell in self.cells))
-        object.__setattr__(self, "records", tuple(int(n) for n in self.records))
         counts = {name: read_only(whole_array(array)) for name, array in self.counts.items()}
-        object.__setattr__(self, "counts", FrozenDict(counts))
+        self._keep(by=check_by(self.by), cells=tuple(map(tuple, self.cells)), records=tuple(map(int, self.records)))
+        self._keep(counts=FrozenDict(counts), nested=tuple(self.nested))
         n = len(self.cells)
         if not 1 <= n <= MAX_CELLS or len(set(self.cells)) != n or len(self.records) != n:
             raise ParameterError(f"there are {n} cells and {len(self.records)} numbers of records: one for each cell")
         if any(len(cell) != len(self.by) for cell in self.cells):
             raise ParameterError(f"a cell has a label for each of the {len(self.by)} groupings, {', '.join(self.by)}")
-        object.__setattr__(self, "nested", tuple(self.nested))
         if not nested_in_order(self.by, self.cells, self.nested):
             raise ParameterError(f"nested is {', '.join(self.nested)}, expected groupings inside of the next one")
         for name, array in counts.items():
@@ -75,7 +72,7 @@ class Groups(ReadOnly):
                 raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
         if self.steps is not None:
             steps = read_only(whole_array(self.steps))
-            object.__setattr__(self, "steps", steps)
+            self._keep(steps=steps)
             k = steps.shape[-1] if steps.ndim else 0
             if steps.shape != (n, k, k) or (steps < 0).any() or (steps.sum(axis=(1, 2)) > self.records).any():
                 raise ParameterError(

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from pufferfish._base.view import counted
-from pufferfish._base.words import composed, did_you_mean, unseen_difference
+from pufferfish._base.words import composed, did_you_mean, names_of, unseen_difference
 from pufferfish.data._chains import summed
-from pufferfish.data._options import Options, listed
+from pufferfish.data._options import Options
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 
@@ -97,7 +97,7 @@ def _refuse_strangers(where: str, strangers: Mapping[str, int], known: Sequence[
     more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
     raise DataError(
         f"{where} holds states that {owner} lacks: {listing}{more}.{did_you_mean(shown[0], known)}"
-        f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
+        f"{_if_missing(shown)} {owner.capitalize()}'s states: {names_of(known, 8)}"
     )
 
 

@@ -30,8 +30,6 @@ Numbers = NDArray[np.int64]
 def joined(*runs: Runs) -> Runs:
     """Return the steps that are in one of some runs.
 
-    Examples
-    --------
     >>> joined(((0, 7), (14, 21)), ((7, 9),))
     ((0, 9), (14, 21))
     """
@@ -62,8 +60,6 @@ def common(one: Runs, other: Runs) -> Runs:
 def without(one: Runs, other: Runs) -> Runs:
     """Return the steps that are in the first of two runs only.
 
-    Examples
-    --------
     >>> without(((0, 21),), ((7, 14),))
     ((0, 7), (14, 21))
     """
