@@ -15,12 +15,13 @@ from pufferfish._base.view import counted, grid_lines
 from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import WHOLE, accept_option, argument, command, flag, option, refuse_given, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import OTHER, words_for_missing
-from pufferfish.errors import DataError, ModelError, ParameterError, printable
+from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.fit.chain import SMOOTHING, check_confidence, fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit.defend import DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
@@ -221,15 +222,14 @@ def fit_command(options: FitOptions) -> None:
     (write_bif if bif else write_model)(model, options.output)
     if options.plot is not None:
         save_figure(figure, options.plot)
-    click.echo(printable(lines[0]))
+    say(lines[0])
     for grid in grids:
         click.echo("\n".join(grid_lines(grid)))
-    for line in [*merged, *lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
-        click.echo(printable(line))
+    say(*merged, *lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}")
     if bif:
-        click.echo("A BIF file does not hold what it was fitted to, so a release of that same table cannot be refused.")
+        say("A BIF file does not hold what it was fitted to, so a release of that same table cannot be refused.")
     if model.fitted_on is not None:
-        click.echo("Treat this file as public from now on, and use it only for other data than the data it came from.")
+        say("Treat this file as public from now on, and use it only for other data than the data it came from.")
 
 
 _Table: TypeAlias = "str | list[str] | SparkFiles | None"

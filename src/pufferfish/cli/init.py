@@ -16,13 +16,13 @@ from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._base.writing import Kind, check_output, write_whole
 from pufferfish.cli._tables import ChainReading
-from pufferfish.cli.messages import rows_are_read
+from pufferfish.cli.messages import rows_are_read, say
 from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argument, command, option
 from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.errors import ParameterError, shortened
 from pufferfish.ledger import shown_where
 from pufferfish.ledger.book import positive
 
@@ -93,16 +93,16 @@ def init_command(options: InitOptions) -> None:
     if public is not None:
         subjects = "1 chain" if public.names is None else counted(public.subjects, "subject")
         step = "" if public.usual_step is None else f", most of them {public.usual_step} after the one before"
-        click.echo(printable(f"{counted(public.records, 'record')} of {subjects}{step}"))
+        say(f"{counted(public.records, 'record')} of {subjects}{step}")
         print_warnings(public.warnings)
-    click.echo(printable(f"written: {file}"))
+    say(f"written: {file}")
     model, ledger = options.model, options.ledger
-    click.echo("next:")
+    say("next:")
     if not Path(model).exists():
-        click.echo(printable(f"  pufferfish fit PUBLIC.csv    # writes {model}; never from this table"))
+        say(f"  pufferfish fit PUBLIC.csv    # writes {model}; never from this table")
     if not Path(ledger).exists():
-        click.echo(printable(f"  pufferfish ledger create     # makes {shown_where(ledger)}"))
-    click.echo("  pufferfish release --query histogram --epsilon 0.5")
+        say(f"  pufferfish ledger create     # makes {shown_where(ledger)}")
+    say("  pufferfish release --query histogram --epsilon 0.5")
 
 
 def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, Any], Sequences | None]:

@@ -95,6 +95,12 @@ def messages() -> Messages:
     return current if isinstance(current, Messages) else Messages()
 
 
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines that may hold names of the user's: what does not print is shown by its code."""
+    for line in lines:
+        click.echo(printable(line), err=err)
+
+
 def rows_are_read() -> None:
     """Say that rows of a table are read from now on; called before any file of rows is opened."""
     messages().begin()

@@ -9,14 +9,13 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from types import FrameType
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
-from pufferfish.cli.messages import messages, print_error
+from pufferfish.cli.messages import messages, print_error, say
 from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.promises import promise_grid
@@ -94,9 +93,7 @@ def _lines(title: str) -> Generator[Listener]:
         while not over.wait(left):
             far = f"{share:.0%} of this step" if share else "at work"
             with suppress(OSError, ValueError):  # whoever read it has gone
-                click.echo(
-                    printable(f"{_named(title, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far"), err=True
-                )
+                say(f"{_named(title, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far", err=True)
             left = _THEN
 
     watcher = Thread(target=watch, name="progress", daemon=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pufferfish.cli.messages import rows_are_read
+from pufferfish.cli.messages import rows_are_read, say
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
 from pufferfish.errors import printable
@@ -60,7 +60,7 @@ def verify_command(options: VerifyOptions) -> None:
         for release, verification in zip(options.releases, verifications, strict=True):
             click.echo(f"{printable(release)}:\n{verification}\n")
         word = together.word.upper() if together.holds is False else together.word
-        click.echo(printable(f"all together: {word}: {together.says}"))
+        say(f"all together: {word}: {together.says}")
     codes = [(0 if each.proved else 3) if each.holds else 1 for each in verifications]
     codes.append(1 if together is not None and together.holds is False else 0)
     if worst := max(codes, key=_WORSE.index):

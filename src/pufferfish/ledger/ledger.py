@@ -66,7 +66,7 @@ from pufferfish.ledger.book import (
     positive,
 )
 from pufferfish.ledger.charges import Charge, Charging
-from pufferfish.ledger.database import Kept, Where, kept_at, shown_where
+from pufferfish.ledger.kept import Kept, Where, kept_at, shown_where
 from pufferfish.ledger.shown import draw_ledger, entries_frame, in_words, view_of, what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.mechanisms.calibration import Calibration
