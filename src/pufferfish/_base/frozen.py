@@ -91,10 +91,7 @@ def frozen(value: Any) -> Any:
 
 
 class ReadOnly:
-    """An object whose attributes are set once, by its constructor; for frozen dataclasses.
-
-    Fields that the constructor takes have to be enough to make the object again.
-    """
+    """An object, as a frozen dataclass, whose attributes are set once: what its constructor takes makes it again."""
 
     __slots__ = ()
 

@@ -109,10 +109,7 @@ class Tabled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an object shows: a title, facts with their names, tables and charts, and notes in full sentences.
-
-    ``pictures`` are what notebooks show of these tables besides, drawn.
-    """
+    """A title, facts with their names, tables and charts, notes in full sentences, and pictures for notebooks."""
 
     title: str
     facts: Mapping[str, Any] | None = None

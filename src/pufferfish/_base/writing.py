@@ -272,10 +272,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes, kind: Kind | None,
 
 
 def sweep(folder: Path) -> None:
-    """Remove hidden files that killed programs of this user left in a folder; never what is in use or anybody else's.
-
-    What cannot be removed stays: it is in nobody's way.
-    """
+    """Remove what killed programs of this user left in a folder, never what is in use; what cannot be, stays."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:

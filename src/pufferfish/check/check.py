@@ -112,17 +112,7 @@ class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, 
         return view_of(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw how long states last, what people do by the hour, and how soon they forget: data in blue, Θ in black.
-
-        The picture is written to ``path`` if given.
-
-        Raises
-        ------
-        ParameterError
-            If matplotlib is not installed.
-        RecordError
-            If the picture cannot be written.
-        """
+        """Draw how long states last, what people do by the hour, and how soon they forget, and write it to ``path``."""
         if path is not None:
             check_path(path)
         figure = draw_check(self)
@@ -152,22 +142,13 @@ def check_model(
     model : Model, or what it is made of: chains of any kinds, a class of them, or a BayesianNetwork
         The class Θ.
     source, state, **reading
-        Public data, as for :func:`read_sequences`; bins and states are the model's. For a network as for
-        :func:`read_rows`, without ``state``.
+        Data, as for :func:`read_sequences`; bins and states are the model's. For a network as for :func:`read_rows`,
+        without ``state``.
     public : bool
-        That the data are public. What a check says are exact functions of the data, which no noise protects.
+        That the data are public: what a check says are exact functions of them, which no noise protects.
     epsilon : float, default 1
         Privacy parameter of the noise that is spoken of: for a histogram of as many records, or for the marginals of
         all columns of a network, under the model.
-
-    Raises
-    ------
-    ParameterError
-        If it is not said that the data are public; and as :func:`read_sequences` does, which raises DataError too.
-    NotApplicableError
-        If Θ is neither a class of chains nor one network.
-    ModelError
-        If the data hold no transition.
 
     Examples
     --------

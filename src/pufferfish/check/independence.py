@@ -139,37 +139,20 @@ def _log_factorial(x: NDArray[np.int64]) -> NDArray[np.float64]:
 # -- The law of χ² ---------------------------------------------------------------------------------------------------
 
 
-def upper_tail(x: float, freedom: float) -> float:
+def upper_tail(x: float, freedom: int) -> float:
     """Return the probability that a χ² number of so many degrees of freedom is x or more.
 
     >>> round(upper_tail(3.841459, 1), 6), round(upper_tail(30.0, 12), 6), upper_tail(0.0, 3)
     (0.05, 0.002792, 1.0)
     """
-    a, z = freedom / 2, x / 2
+    z = x / 2
     if z <= 0:
         return 1.0
-    front = math.exp(a * math.log(z) - z - math.lgamma(a))
-    if z < a + 1:  # the series of the lower tail
-        term = total = 1 / a
-        n = a
-        while term > total * 1e-17:
-            n += 1
-            term *= z / n
-            total += term
-        return max(0.0, 1 - front * total)
-    # the continued fraction of the upper tail, by Lentz's method
-    b = z + 1 - a
-    c, d = math.inf, 1 / b
-    value = d
-    for i in range(1, 100_000):
-        step = -i * (i - a)
-        b += 2
-        d = 1 / (step * d + b)
-        c = b + step / c
-        value *= c * d
-        if abs(c * d - 1) < 1e-15:
-            break
-    return min(1.0, front * value)
+    # Q(1/2, z) or 0, and from there the recurrence Q(a + 1, z) = Q(a, z) + z^a e^-z / Γ(a + 1)
+    first = 0.5 * (freedom % 2)
+    steps = (first + i for i in range(freedom // 2))
+    tail = math.erfc(math.sqrt(z)) if first else 0.0
+    return min(1.0, tail + math.fsum(math.exp(a * math.log(z) - z - math.lgamma(a + 1)) for a in steps))
 
 
 def enough_rows(told: Dependence, level: float) -> bool:

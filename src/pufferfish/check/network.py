@@ -293,11 +293,7 @@ def network_verdict(
     noise: float | None,
     fit: Callable[[PairCheck | None], str],
 ) -> Verdict:
-    """Return whether to go on with a network, why, and what to do next.
-
-    ``noise`` is the multiplier of the noise that the model needs; ``fit`` returns the command that fits the network,
-    with an arrow more where one is given.
-    """
+    """Return whether to go on with a network, why, and what next: ``fit`` is the command, maybe with one more arrow."""
     found = _found(pairs)
     leaking = [pair for pair in found if leaks_more(pair.richer, epsilon)]
     other_tables = gain > clearly and leaks_more(tables, epsilon)
@@ -392,10 +388,7 @@ _HEAD = ("pair", "given", "gain", "degrees", "p", "rarest, rows", "judged", "lea
 
 
 def network_text(check: NetworkCheck, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
-    """Return a check as text: the verdict, then the numbers it rests on; without ``details`` those that matter most.
-
-    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words.
-    """
+    """Return a check as text, ``reworded`` where it quotes errors; without ``details`` the pairs that matter most."""
     return "\n".join(printable(line) for line in _lines(check, reworded, details))
 
 

@@ -264,10 +264,7 @@ _LARGEST = 2**25  # bytes of a file that may be a record: ledgers grow
 
 
 def with_verdict(model: Model, check: Checked, data: "Sequences | Rows") -> Model:
-    """Return a model that says what its check against these data found.
-
-    Where another table condemned it, that stays: what one table contradicts is not mended by another.
-    """
+    """Return a model that says what its check found; one that another table condemned stays condemned."""
     before = model.checked
     if before is not None and before.word == CONDEMNED and before.fingerprint != data.fingerprint:
         return model
@@ -283,10 +280,7 @@ def with_verdict(model: Model, check: Checked, data: "Sequences | Rows") -> Mode
 
 
 def protecting(table: str, folders: Iterable[str | os.PathLike[str]]) -> Path | None:
-    """Return a ledger or a release in some folders that is about a table of this name; None where there is none.
-
-    A table of several files has the names of all of them, and is about each.
-    """
+    """Return a ledger or release in some folders that is about a table, or file of one, of this name; None for none."""
     names = set(_files_of(table))
     for folder in dict.fromkeys(Path(folder).resolve() for folder in folders):
         for path in sorted(folder.glob("*.json")):

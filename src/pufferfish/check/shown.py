@@ -51,10 +51,7 @@ def draw_check(check: CheckFields) -> "Figure":
 
 
 def _stays(axes: Any, check: CheckFields) -> None:
-    """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
-
-    A quantile that is not reached stands above, hollow.
-    """
+    """Draw mean and high quantile of stays, the model's from least to most; one not reached stands above, hollow."""
     usual = usual_states(check)
     aside = 0.025 * len(usual)  # as far on paper, however many states there are
     for place, x in enumerate(usual):

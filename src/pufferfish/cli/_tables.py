@@ -157,10 +157,7 @@ class GroupedReading(Reading):
 
 @contextmanager
 def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str] | SparkFiles]":
-    """Open what a command reads: files, or with ``--spark`` those of a cluster.
-
-    The cluster is let go when the table is read: noise is calibrated here.
-    """
+    """Open files, or with ``--spark`` those of a cluster, which is let go once read: noise is calibrated here."""
     master = reading.spark
     stray = [path for path in paths[1:] if not (os.path.splitext(path)[1] or is_address(path))]
     if master is None and stray:

@@ -150,10 +150,7 @@ def _seen(path: str, file: str) -> str:
 
 
 def _written(keys: dict[str, Any], table: dict[str, Any], above: CoverOptions) -> str:
-    """Return the content of a file: text of JSON is text of TOML, and so are numbers and lists.
-
-    What of a report is not given stands there as a comment.
-    """
+    """Return the content of a file: JSON's texts, numbers and lists are TOML's; what is not given is a comment."""
     top, rows = ([f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in part.items()] for part in (keys, table))
     lines = ["# What every pufferfish command of this folder would repeat; options on a command line come first.", *top]
     report: list[str] = []

@@ -65,10 +65,7 @@ def option(
 
 
 def accept_option(**refusals: str) -> Any:
-    """Declare ``--accept``: for each refusal of a command that a user can accept its word, and what it means.
-
-    No word accepts two refusals of a command: who accepts one is still stopped by the others.
-    """
+    """Declare ``--accept``, with a word for each refusal of a command that a user can accept; none accepts two."""
     told = "; ".join(f"{word}: {what}" for word, what in refusals.items())
     return option(
         f"Release or continue despite one refusal, named by its word; may be repeated. {told}.",
@@ -84,10 +81,7 @@ def argument(metavar: str | None = None, **settings: Any) -> Any:
 def command(
     name: str, options: type[Options], group: click.Group | None = None
 ) -> Callable[[Callable[[Options], None]], click.Command]:
-    """Make a command of a function that takes its options as one object.
-
-    Fields that are dataclasses themselves are groups of options that several commands have.
-    """
+    """Make a command of a function of one object with all options; fields that are dataclasses are groups of them."""
 
     def decorate(function: Callable[[Options], None]) -> click.Command:
         @wraps(function)
@@ -241,10 +235,7 @@ def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
 def hidden_by(
     mechanism: type[Mechanism], protect: str | None, within: str | None, data: Sequences | Rows | None, model: Model
 ) -> dict[str, Any]:
-    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that hides one record only.
-
-    Without a table, which may say how long a step takes, any length of time is taken.
-    """
+    """Return what ``--protect`` and ``--within`` mean for a mechanism; without a table any length of time is taken."""
     step = step_in(data, model) or (protect if data is None else None)
     settings = protection_asked(protect, within, model.theta, step)
     if settings and not mechanism.hides_several:
@@ -280,10 +271,7 @@ def split_groupings(text: str) -> list[str]:
 
 
 def state_list(text: str | None) -> list[str] | None:
-    """Return the states that an option names: a list with commas, or a file with a name in each line.
-
-    What has no comma is the name of a file: a model has two states or more, so no list is meant.
-    """
+    """Return the states of a list with commas, or of a file with one in each line: a model has two states or more."""
     if text is None or "," in text:
         return None if text is None else split_list(text)
     try:

@@ -110,10 +110,7 @@ def _named(title: str, stage: str) -> str:
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> None:
-    """Print a table at its own width: a cut number would be a wrong number.
-
-    The first ``names`` columns are words, on the left; the others are numbers, on the right.
-    """
+    """Print a table at its own width, for a cut number is a wrong one; the first ``names`` columns are words."""
     table = Table(box=None, pad_edge=False)
     for i, head in enumerate(heads):
         table.add_column(Text(printable(head)), justify="left" if i < names else "right")

@@ -85,10 +85,7 @@ class Project:
 
 
 def load_project(place: str | None) -> Project | None:
-    """Return the project of a folder, or of the one where the program runs; None where that has none.
-
-    Refused is a file that is named and not there, or is no such file.
-    """
+    """Return the project of a folder, or of the one where the program runs if any; a named one has to be there."""
     path = Path(FILE) if place is None else Path(place)
     path = path / FILE if path.is_dir() else path
     if place is None and not path.exists():

@@ -165,10 +165,7 @@ class ChainRows:
     # -- checks ------------------------------------------------------------------------------------------
 
     def _checked(self, frame: Frame) -> Frame:
-        """Refuse missing subjects and times, and unreadable times; make times numbers.
-
-        What is looked for in any case is counted in one pass over the table: on a cluster, passes are what costs.
-        """
+        """Refuse rows without subject or time, and make times numbers; in one pass, as passes cost on a cluster."""
         options = self.options
         if options.subject is None and options.time is None:
             return frame
@@ -276,11 +273,7 @@ class ChainRows:
                 )
 
     def _in_zone(self, frame: Frame, name: str) -> Frame:
-        """Take times for local ones of the time zone that was given, if one was, and make them instants.
-
-        A time that its clocks skip is none. One that they show twice is the earlier or the later one, or is left out,
-        as was asked: nothing in the table says which it is.
-        """
+        """Make local times of a given zone instants: skipped ones are refused, those shown twice are as asked."""
         options, wall = self.options, nw.col(TIME)
         if options.zone is None:
             return frame

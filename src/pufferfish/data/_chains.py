@@ -136,10 +136,7 @@ class Layout:
         return frame
 
     def groups(self, linked: Frame, step: int | float | None) -> Frame:
-        """Count linked rows by all that chains and transitions are counted by, and add up the steps that they take.
-
-        Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
-        """
+        """Count linked rows, and add up the steps they take; gaps that no engine can divide are counted by length."""
         is_linked, apart = nw.col(_LINKED), nw.col(_APART)
         is_gap = ~is_linked & ~apart.is_null()
         second, in_gap = nw.lit(0).cast(nw.Int64), nw.lit(0)
@@ -264,10 +261,7 @@ class Layout:
         return rows.select(self._named, self._axis.alias(_SECOND), apart, nw.col(_LINKED))
 
     def ends(self, linked: Frame, step: int) -> Frame:
-        """Return the places of each subject's first and last row, and how many rows are off the grid between.
-
-        Off is a row that is no whole number of steps after the row before, or is linked otherwise than by one step.
-        """
+        """Return each subject's first and last place, and how many rows are no whole steps after the one before."""
         apart = nw.col(_APART)
         near = apart <= (1 if self.max_gap is None else self.max_gap)
         off = (apart // step * step != apart) | (near != (apart == step))  # not every engine has a remainder
@@ -403,10 +397,7 @@ def gap_steps(gap: int | float, step: int | float) -> int:
 
 
 class Fold:
-    """What was counted by :data:`CHAIN_KEYS`, per chain: a subject's label, and the number of a segment or 0.
-
-    Gaps that no engine divided are divided here, by a step, or are 2 steps and ``unsized`` where nobody knows it.
-    """
+    """What was counted by :data:`CHAIN_KEYS`, per chain; gaps that no engine divided are divided here."""
 
     def __init__(self, layout: Layout, step: int | float | None, chains: nw.DataFrame[Any]) -> None:
         self.counts = Counter[tuple[tuple[str, int], Any]]()  # observed records, by chain and state

@@ -164,10 +164,7 @@ def text_tests(name: str) -> dict[str, nw.Expr]:
 def with_text_column(
     frame: nw.LazyFrame[Any], name: str, profile: TextProfile, parsed: str
 ) -> tuple[nw.LazyFrame[Any], Column]:
-    """Read a text column as what all its values look like, into a column ``parsed`` of the frame that is returned.
-
-    In a column of its own, since a filter refers to it several times and an engine would parse it for each of them.
-    """
+    """Read text as what all its values look like, into a column of its own: else engines parse it for each use."""
     text, value = clean_text(nw.col(name)), nw.col(parsed)
     absent = text == ""
     if profile.values == 0:

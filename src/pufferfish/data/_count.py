@@ -264,11 +264,7 @@ def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:
 
 
 class Counted:
-    """What a table holds, counted; its rows are refused where times do not increase, or states are too many.
-
-    Gaps are divided by the step that is given, or by the usual step of the first batch that has one. If that is not the
-    usual step of all rows, they are counted once more.
-    """
+    """What a table holds, counted: once more where the step that divided gaps is not the usual one of all rows."""
 
     step: Duration | None  # time that a step takes, where gaps are divided by it
     usual: Duration | None  # most frequent time between linked rows, where nothing else says how long a step is

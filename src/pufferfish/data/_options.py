@@ -34,10 +34,7 @@ class Taken(Protocol):
         ...
 
     def of(self, subjects: Sequence[str], first: int, last: int) -> Sequence[Sequence[tuple[int, int]]]:
-        """Return for each subject the stretches of time that were read, between the first and the last time of a table.
-
-        Each is the time that it begins with, and the first one after it.
-        """
+        """Return of each subject the stretches of time (one past the last) that were read between two times."""
         ...
 
 

@@ -248,10 +248,7 @@ def _count(
     by: Sequence[Grouping],
     remedy: str = "give the node's own column in columns=",
 ) -> dict[str, Held]:
-    """Count the rows in every state of every node; columns of one type are counted together.
-
-    A column of more than ``most`` states is refused before all of them are held here.
-    """
+    """Count the rows in every state of every node, columns of a type together; more than ``most`` are refused."""
     types = frame.collect_schema()
     by_type: dict[Any, list[str]] = {}
     keys = {f"{_CELL}{i}": label for i, label in enumerate(cells)}

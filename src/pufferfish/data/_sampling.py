@@ -129,10 +129,7 @@ def _width(step: float | None) -> float | None:
 
 
 def _placed(rows: Frame, width: float) -> Frame:
-    """Add to rows the block that they are in, its digest, and the digest of their place in it.
-
-    Times are multiplied by a power of two first, which is exact, so that the width is a whole number.
-    """
+    """Add to rows their block, its digest, and that of their place in it; times become whole by a power of two."""
     finer = max(1, int(_FINE / width))
     whole, time = int(width * finer), nw.col(TIME)
     if not rows.collect_schema()[TIME].is_integer():

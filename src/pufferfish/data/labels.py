@@ -33,10 +33,7 @@ _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 def placed_states(
     labels: Mapping[Any, str], totals: Mapping[Any, int], known: Sequence[str] | None, where: str, owner: str
 ) -> tuple[tuple[str, ...], dict[Any, int]]:
-    """Return the names of all states, in order, and which of them each cell means, given the labels of cells.
-
-    Labels that are not among the known states are refused; where none are known, the table says which there are.
-    """
+    """Return all states, in order, and which of them each cell means; labels that are no known states are refused."""
     if known is None:
         states = sorted_labels(set(labels.values()), where)
     else:

@@ -87,10 +87,7 @@ class PairsApart:
 def read_pairs_apart(
     source: Any, state: str, apart: Sequence[Any], **reading: Any
 ) -> tuple[Sequences, tuple[PairsApart, ...]]:
-    """Read a table as :func:`~pufferfish.read_sequences` does, and count the pairs of states that are some time apart.
-
-    Each ``apart`` is a number of steps or a length of time such as ``"8min"``; see :func:`as_steps`.
-    """
+    """Read a table, and count the pairs of states that are so many steps, or a time such as ``"8min"``, apart."""
     sequences = read_chains(source, state=state, **reading)
     step = sequences.base.step or sequences.usual_step
     steps = [as_steps(distance, step) for distance in apart]
@@ -181,10 +178,7 @@ class Habits:
 
     @property
     def stays(self) -> tuple[tuple[Whole, Whole], ...]:
-        """For every state the stays whose end was seen, and those cut off: entry n is how many had n records.
-
-        Only those whose beginning was seen are counted.
-        """
+        """For every state how many stays had n records, of those with a seen end, and of those that were cut off."""
         runs = self.daily.runs
         of_states = [(runs.state == x) & (runs.begun > 0) for x in range(len(self.sequences.states))]
         ended = runs.following >= 0
@@ -192,10 +186,7 @@ class Habits:
 
 
 def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | None = None, **reading: Any) -> Habits:
-    """Read a table as :func:`~pufferfish.read_sequences` does, and count what it tells of habits.
-
-    Pairs of states are counted at the numbers of steps in ``apart``.
-    """
+    """Read a table, and count what it tells of habits, with the pairs of states so many steps ``apart``."""
     reading = reading | {"clock": clock}
     sequences = read_chains(source, state=state, **reading)
     with opened(source, state, sequences, reading) as rows:
@@ -232,11 +223,7 @@ class PublicRows:
 def read_public_rows(
     source: Any, nodes: Sequence[str] | BayesianNetwork | None, *, missing: Any = "refuse", **reading: Any
 ) -> PublicRows:
-    """Read a table as :func:`~pufferfish.read_rows` does, by a network, or by columns whose states it tells itself.
-
-    ``nodes`` are the network or the names of columns; None for all columns but those that say whose a row is, and which
-    rows are read.
-    """
+    """Read independent rows by a network, or by columns (all if None), which tell their states themselves."""
     if not isinstance(nodes, BayesianNetwork):
         states = states_of_columns(source, nodes, subject=reading.get("subject"), where=reading.get("where"))
         nodes = BayesianNetwork({name: CPT(held, np.full(len(held), 1 / len(held))) for name, held in states.items()})

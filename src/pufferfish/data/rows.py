@@ -162,10 +162,7 @@ class Rows(Printed, ReadOnly):
         return array
 
     def together(self, nodes: Sequence[Any]) -> NDArray[np.int64] | None:
-        """Return the rows in each combination of the states of some nodes, those of the last one changing fastest.
-
-        Of shape (groups, combinations), of one group where there are none; None where they were not counted.
-        """
+        """Return rows in each combination of some nodes' states, shape (groups, combinations); None if not counted."""
         for held, array in self.joint.items():
             if set(held) == set(nodes):
                 first = array.ndim - len(held)  # the axis of groups, if there is one

@@ -120,11 +120,7 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
 
 
 def refuse_lines(files: SparkFiles) -> None:
-    """Refuse CSV files with lines that Spark would take for others than they are, in one pass over the text.
-
-    Spark reads lines, each by itself: it would cut a cell of several lines into records, put signs in the place of what
-    is no UTF-8, take bytes of no text for a part of a name, and leave out cells that are too many.
-    """
+    """Refuse CSV files with lines that Spark, which reads each by itself, would cut or take for others in silence."""
     if files.separator is None:
         return
     if len(files.frame.columns) < 2:
@@ -155,10 +151,7 @@ def refuse_lines(files: SparkFiles) -> None:
 
 @contextmanager
 def spark_session(master: str) -> Generator[Any]:
-    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; leave one that runs running.
-
-    Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
-    """
+    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; one that runs stays."""
     if find_spec("pyspark") is None:
         raise public(ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'"))
     home = os.environ.get("JAVA_HOME")

@@ -106,10 +106,7 @@ class ChainCharging(Charging):
         return self._bound_on(classes, which), with_steps([sum_of(members, self.bound.theta.k) for members in classes])
 
     def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
-        """Return the bound on one chain for each class, as long as the longest of its chains.
-
-        A chain with fewer steps or fewer observed records is that one with some losses left out, and leaks no more.
-        """
+        """Return the bound on one chain for each class, as long as its longest: a shorter one leaks no more."""
         sizes = np.array([(chain.steps, chain.records) for chain in self.bound.length], dtype=np.int64)
         largest = np.zeros((len(classes), 2), dtype=np.int64)
         read = which >= 0
@@ -127,10 +124,7 @@ class ChainCharging(Charging):
         return bound
 
     def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
-        """Return the losses of each class of chains: equally long ones, of which the same charges read the same steps.
-
-        A chain of which every step is read alike has one loss for all records, and another a profile.
-        """
+        """Return the losses of each class of equally long chains of which the same charges read the same steps."""
         classes: dict[tuple[ChainLength, tuple[Steps | None, ...]], None] = {}
         for c, length in enumerate(self.bound.length):
             if among is None or among[c]:
@@ -248,10 +242,7 @@ def loss_of_release(
     data: Sequences | None,
     coarsening: Mapping[Any, Any] | None,
 ) -> tuple[Charge, Sequence[int] | None, StepQuery | LinearQuery | None]:
-    """Return the loss of a release between the states of a ledger, wherever it is charged.
-
-    With it come the groups of these states that the release counts together, and, if calibrated, what it measures.
-    """
+    """Return a release's loss between a ledger's states, the groups of these that it counts, and what it measures."""
     step, linear = 0, None
     if isinstance(released, Calibration):
         if released.theta.variables is not None:
@@ -311,11 +302,7 @@ def with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
 
 
 def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
-    """Return a distance between the states of a release as one between those of the base: 0 inside of a group.
-
-    A release reads what each record counts as (``groups``; None where that is itself), and no more: so it moves with a
-    record, and with its steps, as it does between these.
-    """
+    """Return a distance between the base's states: 0 inside of a group, for a release reads the group alone."""
     return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
 
 

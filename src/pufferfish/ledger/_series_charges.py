@@ -371,10 +371,7 @@ def planned_in(book: Book) -> list[Planned]:
 
 
 def alone_for_ever(bound: InfluenceBound, queries: Sequence[Query], level: float) -> list[Calibration]:
-    """Return for each query the noise with which releases of it alone, for ever, leak at most so much.
-
-    Refused where no noise is enough, however long one waits.
-    """
+    """Return for each query the noise with which its releases leak so much, for ever; refused where there is none."""
     for query in queries:
         if isinstance(query, Mean):
             raise ReleaseRefused(
@@ -406,10 +403,7 @@ def with_enough_noise(
 
 
 class TakenBefore:
-    """Which rows earlier releases of a question read, in a book of a table that grows; see :class:`Taken`.
-
-    ``entries`` is how many entries of the book were asked; None where nothing is left out.
-    """
+    """Which rows earlier releases of a question read (:class:`Taken`), by so many ``entries``; None for no rows."""
 
     def __init__(self, book: Book, reads: Sequence[Reads], entries: int | None) -> None:
         self._book, self._reads, self.entries = book, reads, entries

@@ -76,10 +76,7 @@ class Charging(ABC):
     def charge(
         self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
     ) -> Charge:
-        """Return the charge of a calibrated release or a loss, refused where it is not of the base.
-
-        Parameters are those of :meth:`Ledger.spend`, and the book, which knows the base and who is in it.
-        """
+        """Return the charge of a release or a loss, as for ``Ledger.spend``; refused where it is not of the base."""
 
     @abstractmethod
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:

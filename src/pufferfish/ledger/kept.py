@@ -101,10 +101,7 @@ def lock_of(path: str | os.PathLike[str]) -> str:
 
 
 class BookFile:
-    """A book on disk, with a lock file of the same name and ``.lock`` beside it.
-
-    Whoever holds :meth:`alone` is the only program that reads and writes it.
-    """
+    """A book on disk, with a lock file beside it; whoever holds :meth:`alone` is alone to read and write it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         check_path(path)

@@ -87,10 +87,7 @@ def groups_of(
     data: Sequences | None,
     coarsening: Mapping[Any, Any] | None,
 ) -> list[int] | None:
-    """Return for each state of the base the release's state that it counts as; None where they are the same.
-
-    Where the base has bins, edges decide: a coarsening that is given has to agree with them.
-    """
+    """Return for each state of the base that of the release that it counts as, by edges of bins; None for the same."""
     stated_groups = None if coarsening is None else _given(states, release_states, coarsening)
     edges = None if base is None else base.bins
     if edges is not None and states == bin_labels(edges):
@@ -259,10 +256,7 @@ def check_within(known: Windows, windows: Windows, whose: str) -> None:
 
 
 def _read(chain: ChainLength, ends: tuple[int, int] | None, grid: TimeGrid, of: int, steps: int) -> Steps | None:
-    """Return the steps of the base's chain that a chain reads, given its ends among them; None if these are not known.
-
-    What is between its own ends was widened when it was read; of the base there is more on both sides.
-    """
+    """Return the steps of the base's chain that a chain with these ends reads; None if its ends are not known."""
     within = grid.places(of, grid, of)
     if ends is None or within is None:
         return None
