@@ -8,11 +8,9 @@ Which file may be replaced: only what the same command would itself have written
 nothing: ``model.json`` may be a ledger, and what stands at ``release.json`` may be the only record of budget that is
 spent.
 
-Lock files: who holds one keeps other programs out. They stay. Who removes a lock while another program waits for it
-leaves that program with a file that has no name, and a third one makes a new file. A program could look, once it holds
-a lock, whether the name still is that of its file. But all of them would have to: older versions of this package and of
-filelock do not, and on a network disk a removed file that is open keeps a name. A budget that is spent twice is worse
-than an empty file.
+Lock files: who holds one keeps other programs out. They stay: who removes a lock while another program waits for it
+leaves that program with a file that has no name, and a third one makes a new file. A budget that is spent twice is
+worse than an empty file.
 """
 
 import errno
@@ -79,11 +77,7 @@ def record_kind(name: str, format_: str, keep: str, *, secret: bool = False) -> 
 
 
 def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> Path:
-    """Return where an output is to be written, all links followed: the one rule of what may be replaced.
-
-    ``kind`` is what shall be written; None for files of a folder that is this package's own, which are replaced unseen.
-    ``overwrite`` says whether a file of the same kind may be replaced. No other file ever is.
-    """
+    """Return where an output is to be written: the one rule of what may be replaced: only its ``kind``."""
     check_path(path)
     if os.fspath(path) == "-":
         raise RecordError("cannot write to standard output: name a file")

@@ -5,12 +5,11 @@ likelier than the best member of the class for everybody (:mod:`~pufferfish.fit.
 class leak more than ε to somebody who knows that model? Only both together contradict the class.
 
 A continuum, such as what is between bounds, or all that forgets, says no likelihoods. But its noise leaks at most ε
-under all that is in it: a fitted model under which it leaks more is not in it. Since that model is an estimate, it
-counts against a continuum only if that is so for nine in ten drawings of the days, too.
+under all that is in it: a fitted model under which it leaks more, also in nine of ten drawings of the days, is not.
 
-How long states last: a stay that a gap cuts off lasted at least as long as was seen. Leaving such stays out would
-shorten the picture, so the share of stays that last longer than n records is estimated by Kaplan and Meier's product:
-of the stays that reached their n-th record, with what followed seen, the share that went on.
+A stay that a gap cuts off lasted at least as long as was seen. So the share of stays that last longer than n records is
+estimated by Kaplan and Meier's product: of the stays that reached their n-th record, with what followed seen, the share
+that went on.
 """
 
 import math

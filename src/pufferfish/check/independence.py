@@ -10,9 +10,9 @@ has nearly a χ² law of (r − 1)(c − 1) degrees of freedom, r rows and c col
 of G is computed instead. Otherwise, where expected counts are near 1, G is made smaller by its ratio to its exact mean
 (Bartlett 1937), and never larger: chance would be taken for dependence.
 
-What rows cannot show: in the pair of values that chance would bring together least often, in E rows, a dependence that
-does so ``TIMES`` as often adds about 2E(t log t − t + 1) to G. Where that is too little for the test to see it with
-``POWER``, rows are too few. Several tests are judged by Holm's rule (1979).
+Rows are too few where the test would not see, with ``POWER``, that the pair of values which chance would bring together
+least often, in E rows, meets ``TIMES`` as often: that adds about 2E(t log t − t + 1) to G. Several tests are judged by
+Holm's rule (1979).
 """
 
 import math

@@ -40,12 +40,7 @@ Target = tuple[str, str | None, Kind]
 
 
 def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], overwrite: bool) -> None:
-    """Refuse what could not or must not be written, before any noise is drawn.
-
-    Never what is to be read, nor one file for two options, nor a name that promises another kind of file. What is there
-    already is replaced only if it is of the kind that will be written; a picture or table may be made anew, a record
-    only with ``overwrite``.
-    """
+    """Refuse what could not or must not be written: an input, a file named twice, another kind of file, or a record."""
     files = [(named, path, kind) for named, path, kind in targets if path is not None]
     for named, path, kind in files:
         if any(same_file(path, source) for source in inputs):
@@ -186,12 +181,7 @@ def read_under(
     *,
     again: bool = False,
 ) -> Sequences | Rows:
-    """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network.
-
-    Columns that a query counts together are counted so. Chains that are not read as those of a ledger are refused, and
-    records of another step than the model's. Of a table that grows, rows are left out that the ledger has of an earlier
-    release of the same query, unless they are asked for ``again``.
-    """
+    """Read a table as a model, a ledger and a query say; of one that grows what is new, or all ``again``."""
     if model.theta.networks:
         return _rows(table, model, reading, query)
     arguments = _of_chains(model, reading)

@@ -1,15 +1,11 @@
 """What is said on standard error, and with ``--quiet-errors`` how little.
 
-The text of a refusal may quote states, subjects or numbers of rows. Who keeps logs that others read asks for
-``--quiet-errors``: from the moment a table is opened nothing but fixed sentences reaches standard error, whoever wants
-to write there: this program, Python, or a library below it. An error says by ``public`` that its text depends on no
-row; where there is doubt it does not, so what nobody thought of is quiet too.
+The text of a refusal may quote states, subjects or numbers of rows. With ``--quiet-errors``, for logs that others read,
+nothing but fixed sentences reaches standard error once a table is opened, whoever wants to write there. An error says
+by ``public`` that its text depends on no row; where there is doubt it does not.
 
-The library names its arguments, and the command line has an option of the same name for each: ``--max-gap``, where
-Python says ``max_gap=``. So messages are turned here, in one place, as they are printed. What stands in quotes is a
-name of the user's, and stays. Marks around the arguments, put there where a message is written, would be lost or
-printed on the way: messages are put together from parts, and warnings go into records, which are for both kinds of
-readers.
+Messages of the library name arguments of Python, ``max_gap=``, which are turned here into options, ``--max-gap``, as
+they are printed: they are put together from parts, and warnings go into records, for readers of both kinds.
 """
 
 import os

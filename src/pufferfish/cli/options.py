@@ -55,11 +55,7 @@ def option(
     example: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Declare that a field is an option of its own name, and of the type of the field.
-
-    ``settings`` are those of ``click.option``; ``read`` makes the value of the field from its text; an ``example``
-    stands in a new pufferfish.toml.
-    """
+    """Declare that a field is an option of its name and type, with settings of ``click.option``; ``read`` its text."""
     said = {"help": help, "metavar": metavar, **settings}
     return field(metadata={_OF_CLICK: (click.Option, said), "read": read, "example": example})
 

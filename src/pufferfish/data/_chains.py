@@ -1,10 +1,8 @@
 """Rows become chains: segments, gaps and transitions by window expressions, which an engine then counts.
 
-Within a subject, in order, each kept row is compared with the kept row before it:
-
-- **linked**: one step of the chain; a transition, if both states are observed;
-- **a gap** of g: not a transition. Under ``gaps="unobserved"`` it is some number of steps whose records were
-  not observed; under ``gaps="independent"`` the row begins a chain of its own.
+Within a subject, in order, each kept row is compared with the kept row before it. It is **linked** by one step of the
+chain, a transition if both states are observed; or comes after **a gap**, which is some steps whose records were not
+observed, or with ``gaps="independent"`` begins a chain of its own.
 
 By time, rows at most ``max_gap`` apart are linked. By position, rows next to each other in the table are
 linked, and a hole of n left-out rows is n + 1 steps. A missing state is a row that takes a step and is not
@@ -186,11 +184,7 @@ class Layout:
         return counted(both, [SUBJECT, _BEFORE, STATE]).collect()
 
     def steps(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
-        """Count transitions with their past: subject, day, phase or null, two states before, before, state, number.
-
-        The state two steps before is null where there is a gap, or it was not observed. A transition is of the block of
-        time that it leads into; see :meth:`runs`.
-        """
+        """Count transitions by subject, block of time (:meth:`runs`), phase, state two before, before, and state."""
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
         earlier = nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(EARLIER)
         frame = linked.with_columns(earlier, self._block(block), self._named)
@@ -277,11 +271,7 @@ class Layout:
         return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(LASTED))
 
     def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> Gaps:
-        """Look at the times between rows, which are timed: see :class:`Gaps`.
-
-        Hardly longer than ``max_gap`` is by a quarter at most, and by no whole number of steps: records are missing
-        there, and none is late. Changes of clocks are given as times.
-        """
+        """Look at the times between rows: one hardly longer than ``max_gap``, and no whole number of steps, is late."""
         shortest = nw.when(nw.col(_LINKED)).then(nw.col(LASTED if self.max_gap is None else _APART)).min()
         if self.max_gap is None:
             return Gaps(shortest=self._new(linked).select(shortest.alias(_BEGAN)).collect().item())

@@ -1,10 +1,8 @@
 """Columns as numbers, microseconds or labels, in expressions that polars and Spark compute alike.
 
 Engines differ in what they do with a text that is no number, a 30 February, a time zone, a difference of two
-timestamps, a comparison with a missing value. So nothing here relies on them: text is matched by a regular
-expression first and converted where it matches, and instants become whole microseconds since 1970 (UTC) by
-calendar arithmetic on their year, month, day, …, after which times are integers like any others. Text and instants
-stand in one file, for both are the same regular expressions.
+timestamps. So nothing here relies on them: text is matched by a regular expression first and converted where it
+matches, and instants become whole microseconds since 1970 (UTC) by calendar arithmetic.
 """
 
 import re

@@ -55,11 +55,7 @@ def count_cells(source: Any, **reading: Any) -> Rows:
 
 
 def count_distinct(source: Any, network: Any, **reading: Any) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
-    """Read a table as :func:`~pufferfish.read_rows` does, and count how often each row of states occurs, too.
-
-    Of every distinct row the second array has the places of its states, −1 for missing ones, a column for each node;
-    the third says how many such rows there are. More of them than can be held are refused.
-    """
+    """Read independent rows; return each distinct row, as places of states (−1 for none), and how often it occurs."""
     options = RowOptions(network=network, **reading)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
@@ -181,11 +177,7 @@ def _count_together(
     by: Sequence[Grouping],
     groups: Groups | None,
 ) -> NDArray[np.int64]:
-    """Count the rows in each combination of states, of each group if there are any.
-
-    The frame has the columns of the nodes, then those of the groups. The table that is returned has an axis for the
-    groups, if there are any, and one for each node. A row in which a cell is missing is in no combination.
-    """
+    """Count the rows in each combination of states, of each group if any; a row with a missing cell is in none."""
     cells = {cell: place for place, cell in enumerate(groups.cells if groups is not None else ())}
     if max(len(cells), 1) * prod(sizes) > MAX_PAIRS:
         raise DataError(

@@ -5,9 +5,9 @@ by arithmetic that all of them do alike: with the prime P = 2^31 - 1, h(x) = ((a
 blocks with a small h, and add up h of the times of each state in a block: a sum does not depend on the order of rows.
 Names of subjects and states are digested here, where they come with the counts.
 
-How many blocks are kept: of at most 128 subjects (those whose names have the smallest digests), and of each about m to
-2m, m = 1,024 / subjects, at least 8. What may be kept becomes less with every record and every subject, so batches can
-forget what is too much, and a part of a table keeps all that the whole keeps of it.
+Kept are at most 128 subjects (those whose names have the smallest digests), and of each about m to 2m blocks, m being
+1,024 / subjects, at least 8: less with every record and subject, so that batches can forget what is too much, and a
+part of a table keeps all that the whole keeps of it.
 """
 
 import hashlib

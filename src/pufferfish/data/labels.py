@@ -60,8 +60,7 @@ def labels_of(raw: Iterable[Any], options: Options, *, untyped: bool) -> Mapping
 def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, where: str, owner: str) -> dict[Any, str]:
     """Label the states that cells hold, each by itself, given the states that the model knows, if it knows them.
 
-    ``untyped`` says that all cells are text because the file says no types. There two known states that read alike are
-    refused; this depends on no cell. ``where`` and ``owner`` are the column and the model in the words of a message.
+    In a file without types (``untyped``) two known states that read alike are refused; this depends on no cell.
 
     >>> words = {"where": "column 'x'", "owner": "the model"}
     >>> label_states(["1.0", "2", "n/a"], ["1", "2"], untyped=True, **words)

@@ -115,17 +115,12 @@ MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many record
 
 
 def check_chain_options(given: Any) -> tuple[Duration | None, Duration | None]:
-    """Return ``max_gap`` and ``step`` as lengths of time; refuse options that no table of chains can be read by.
-
-    Given is what has the options as attributes, as :class:`Base` has them. A column that is read as two things is
-    refused: subjects or times that are states would be told as public. So is a step that is longer than the longest
-    time between neighbours, who would be less than a step apart.
-    """
+    """Return ``max_gap`` and ``step`` as lengths of time; refuse options by which no table of chains can be read."""
     roles = {role: getattr(given, role) for role in ("state", "subject", "time")}
     for role, name in roles.items():
         if not isinstance(name, str) and not (name is None and role != "state"):
             raise ParameterError(f"{role} is {name!r}, expected the name of a column")
-    for role, name in roles.items():
+    for role, name in roles.items():  # subjects or times that are states would be told as public
         both = " and ".join(other for other, column in roles.items() if column == name)
         if name is not None and both != role:
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")

@@ -1,13 +1,8 @@
 """Tables on a Spark cluster: what Spark needs and other engines do not.
 
-Rows stay on the cluster. The expressions that read them are those of every other engine; only four things are Spark's
-own, and all of them are here:
-
-- **times**: Spark shows an instant on the clock of the session, so :func:`of_spark` makes it a time in UTC first;
-- **files**: Spark reads folders and globs, and takes CSV lines for what they are not, so :func:`spark_files` looks at
-  the lines first;
-- **passes**: every query reads the table anew, so :func:`held` keeps on the cluster what several queries read;
-- **the session** of the command line, :func:`spark_session`.
+Rows stay on the cluster, and are read by the expressions of every other engine. Spark shows an instant on the clock of
+the session, so :func:`of_spark` makes it a time in UTC first; it takes CSV lines for what they are not, so
+:func:`refuse_lines` looks at them; and every query reads the table anew, so :func:`held` keeps what several read.
 
 docs/spark.md counts the passes and says what reaches the driver.
 """

@@ -24,8 +24,6 @@ from pufferfish._core.numbers.rounding import bracket
 from pufferfish.data.sequences import Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger._chain_charges import (
-    check_base_of_chains,
-    check_chains,
     loss_of_release,
     stretches_of,
     sum_of,
@@ -144,7 +142,7 @@ class SeriesCharging(Charging):
 
     def check_base(self, base: Any) -> None:
         """Refuse a base whose times do not say where its records are."""
-        check_base_of_chains(base)
+        super().check_base(base)
         if base is None:
             return
         if base.time is None or base.max_gap is None or base.gaps == "independent" or base.missing == "split":
@@ -171,7 +169,7 @@ class SeriesCharging(Charging):
             )
         if data is None:
             raise ParameterError("a growing table is charged by the data that are read: give data")
-        check_chains(data)
+        self.check_kind(data, released)
         if isinstance(released, Calibration) and gives_first_law(released.theta):
             raise ReleaseRefused(
                 "the noise was calibrated for chains whose first record has a given law, but most files of a growing "

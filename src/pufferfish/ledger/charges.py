@@ -13,12 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._reads import Reads
 from pufferfish.ledger.book import Book, Entry, fields_of_base
@@ -65,12 +67,35 @@ class Charging(ABC):
     the base has, or rows of a network's table, which are independent of each other.
     """
 
+    kind, reader = "Markov chains", "read_sequences"
+    of_base: ClassVar[type] = Base
+    of_data: ClassVar[type] = Sequences
+
     def __init__(self, bound: InfluenceBound, sizes: dict[str | None, int], places: int) -> None:
         self.bound, self.sizes, self.places = bound, sizes, places
 
-    @abstractmethod
     def check_base(self, base: Any) -> None:
         """Refuse a base that is none of a table for this Θ; None is one that is not known yet."""
+        if base is not None and not isinstance(base, self.of_base):
+            raise ParameterError(
+                f"base is {type(base).__name__}, but this ledger is for {self.kind}: give the base of a table from "
+                f"{self.reader}, data.base"
+            )
+
+    def check_kind(self, data: Any, released: Any) -> None:
+        """Refuse data, and noise, for models of another kind."""
+        if data is not None and not isinstance(data, self.of_data):
+            raise ReleaseRefused(
+                f"the data are {type(data).__name__}, but this ledger is for {self.kind}: read the table with "
+                f"{self.reader}"
+            )
+        if not isinstance(released, Calibration):
+            return
+        if not (released.theta.networks if self.of_data is Rows else released.theta.variables is None):
+            raise ReleaseRefused(
+                f"the noise was calibrated for {released.theta.kind}, but this ledger is for {self.kind}: make another "
+                "ledger for them"
+            )
 
     @abstractmethod
     def charge(
@@ -80,11 +105,7 @@ class Charging(ABC):
 
     @abstractmethod
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
-        """Return a bound, and the losses of all charges together as its ``leakage`` takes them, rounded up once.
-
-        Chains, or rows, that the same releases read are one class: independent of the others, they pay for these
-        releases only. Where ``among`` is given, as :meth:`about` returns it, only those chains are asked about.
-        """
+        """Return a bound and all losses ``among`` some chains, rounded up once; those read by the same are a class."""
 
     def about(self, data: Any, book: Book) -> Any:
         """Return whose chains the data are about; None where that is not known, or they are all."""
@@ -186,11 +207,7 @@ def classes_of(
 
 
 def composing(calibration: Calibration, way_out: str | None) -> RecordQuery:
-    """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
-
-    It is what was asked, or with a strategy what is measured for it. Where its ε holds for one query only, it is
-    refused; ``way_out`` is the loss to charge instead, None where its states are others.
-    """
+    """Return the query that is measured, whose losses add; refused where ε holds for one query, with a ``way_out``."""
     if not calibration.composes:
         remedy = (
             "calibrate it on the ledger's states, in their order, and charge it at its record-level loss, which adds"

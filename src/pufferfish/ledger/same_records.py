@@ -152,11 +152,7 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
 
 
 def as_windows(window: Any, length: Sequence[ChainLength], subjects: Subjects | None) -> Windows | None:
-    """Return the window of each chain of a base, checked.
-
-    One that is given for all is that of every chain, as far as the chain goes; a dict says for subjects, by name, which
-    steps of their chains are read, and nobody else's are.
-    """
+    """Return the window of each chain of a base: one for all, as far as a chain goes, or a dict's by subjects."""
     if window is None:
         return None
     windows: list[Steps | None] = [None] * len(length)
@@ -213,11 +209,7 @@ def places_of_chains(data: Sequences, subjects: Subjects | None) -> list[list[in
 def windows_by_time(
     data: Sequences | None, grid: TimeGrid | None, subjects: Subjects | None, length: Sequence[ChainLength]
 ) -> Windows | None:
-    """Return which steps of the base's chains data read, as their times say.
-
-    All steps of a chain whose times do not say it; None where all steps of all chains in the data are read, or nobody
-    knows whose they are. Records that lie outside of the base by their times are refused: no proof is about these.
-    """
+    """Return the steps that data read by their times, all where these do not say; refuse others than the base has."""
     if data is None or (subjects is None) != (data.names is None):
         return None
     if grid is None or data.grid is None or (subjects is None and len(length) > 1):

@@ -103,11 +103,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
-    """Return whose each chain of a ledger's bound is, from the table that it is made with; None where nobody said it.
-
-    Chains may all be planned for as many records more than there are by now. Who has which length is never told by an
-    order.
-    """
+    """Return whose each chain of a ledger's bound is, if known; all may be planned for as many records more."""
     here: Sequence[str] | None = getattr(data, "names", None)
     if here is None or tuple(chain.without_positions for chain in data.length) == bound.length:
         return here
@@ -122,11 +118,7 @@ def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
 
 
 def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> TimeGrid | None:
-    """Return the ends in time of the chains of a base, from the data that settle it; None where no one said whose.
-
-    Of a chain that is planned for more records than there are by now it is not known: those may come at other times.
-    ``names`` are those of the bound's chains.
-    """
+    """Return the ends in time of a base's chains, None for one planned for more records, whose times nobody knows."""
     grid: TimeGrid | None = getattr(data, "grid", None)
     if grid is None or (names is None and not len(grid.ends) == len(bound.length) == 1):
         return None
