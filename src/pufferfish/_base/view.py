@@ -221,9 +221,16 @@ def in_columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str
     >>> in_columns([["state", "n"], ["rest", "12"]], [False, True])
     ['state   n', 'rest   12']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = [f"{'>' if on_right else '<'}{wide}" for on_right, wide in zip(right, widths, strict=True)]
-    return ["  ".join(f"{cell:{side}}" for cell, side in zip(row, sides, strict=True)).rstrip() for row in rows]
+    from rich.cells import cell_len  # here: most objects are never shown
+
+    columns: list[list[str]] = []
+    for column, on_right in zip(zip(*rows, strict=True), right, strict=True):
+        widths = list(map(cell_len, column))  # some letters take the place of two
+        spaces = [" " * (max(widths) - width) for width in widths]
+        columns.append(
+            [f"{space}{cell}" if on_right else cell + space for cell, space in zip(column, spaces, strict=True)]
+        )
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def part_shown(grid: Grid, most: int = MOST_ROWS) -> Grid:

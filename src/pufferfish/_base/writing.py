@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import stat
-import uuid
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -161,7 +161,7 @@ try:
 except ImportError:  # not a Unix: hidden files of killed programs stay
     fcntl: Any = None
 
-_OURS = re.compile(r"\.pufferfish-[0-9a-f]{32}\.tmp")
+_OURS = re.compile(r"\.pufferfish-([0-9a-z_]{8}|[0-9a-f]{32})\.tmp")  # and those of older versions
 _NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)  # what a disk answers that cannot reserve room
 _ALIVE: set[str] = set()  # hidden files of this program: on some network disks a program cannot see its own locks
 
@@ -291,22 +291,16 @@ def _sweep_one(path: Path) -> None:
 def _hidden_in(folder: Path) -> tuple[Path, int]:
     """Make a hidden file, locked; between the two another program may have swept it, and then the next is tried."""
     while True:
-        name = f".pufferfish-{uuid.uuid4().hex}.tmp"
-        _ALIVE.add(name)
-        path = folder / name
-        try:
-            flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-            handle = os.open(path, flags, 0o600)
-        except BaseException:
-            _ALIVE.discard(name)
-            raise
+        handle, name = tempfile.mkstemp(".tmp", ".pufferfish-", folder)
+        path = Path(name)
+        _ALIVE.add(path.name)
         if fcntl is not None:
             with suppress(OSError):  # a disk without locks: then nobody can sweep there either
                 fcntl.flock(handle, fcntl.LOCK_EX)
         if _is_still(path, os.fstat(handle)):
             return path, handle
         os.close(handle)
-        _ALIVE.discard(name)
+        _ALIVE.discard(path.name)
 
 
 def _is_still(path: Path, status: os.stat_result) -> bool:

@@ -177,7 +177,8 @@ def check_model(
     if bins is not None and reading.get("bins") is None:
         reading["bins"] = bins
     reading["states"] = theta.states
-    habits, no_hours = _read(source, state, reading, _clock_of(theta))
+    clocks = [m.clock for m in _members_of(theta) if isinstance(m, PeriodicChain) and m.clock is not None]
+    habits, no_hours = _read(source, state, reading, clocks[0] if clocks else "hour")
     check_transitions(habits.sequences)
     step = habits.sequences.base.step or habits.sequences.usual_step
     if theta.step is not None and step and parse_duration(step, "step") != parse_duration(theta.step, "step"):
@@ -230,12 +231,6 @@ def _members_of(theta: Theta) -> Sequence[Any]:
 
 
 # -- Reading ---------------------------------------------------------------------------------------------------------
-
-
-def _clock_of(theta: Theta) -> str:
-    """Return the clock by which a table is read: that of the class, else hours."""
-    clocks = [m.clock for m in _members_of(theta) if isinstance(m, PeriodicChain) and m.clock is not None]
-    return clocks[0] if clocks else "hour"
 
 
 def _read(source: Any, state: str, reading: Mapping[str, Any], clock: str) -> tuple["Habits", str | None]:

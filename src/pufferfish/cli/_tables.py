@@ -14,7 +14,7 @@ from pufferfish._base.writing import Kind, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, require_matplotlib
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import flag, node_names, option, split_groupings
+from pufferfish.cli.options import flag, node_names, one_or_list, option, split_groupings
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.data.read import check_reading
@@ -162,7 +162,7 @@ def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str]
         )
     rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:
-        yield paths[0] if len(paths) == 1 else [*paths]
+        yield one_or_list(paths)
         return
     from pufferfish.data.spark import spark_files, spark_session  # here: a command may read no table
 

@@ -111,9 +111,7 @@ def compare_command(options: CompareOptions) -> None:
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --protect 1h --promises
-      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
       pufferfish compare model.json --length 5000 --query histogram --query cdf --epsilon 1 --report preview.html
-      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --mechanisms propagation,mqm-exact
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --by hour,sex --epsilon 1
     """

@@ -17,7 +17,7 @@ from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._base.writing import Kind, check_output, write_whole
 from pufferfish.cli._tables import ChainReading
 from pufferfish.cli.messages import rows_are_read, say
-from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argument, command, option
+from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argument, command, one_or_list, option
 from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
@@ -76,7 +76,7 @@ def init_command(options: InitOptions) -> None:
     file = new_file()
     target = check_output(file, _PROJECT, overwrite=options.overwrite)
     rows_are_read()
-    present = columns(list(options.tables) if len(options.tables) > 1 else options.tables[0])
+    present = columns(one_or_list(options.tables))
     reading, public = _reading(options, present)
     budget = options.budget
     if budget is None:
@@ -87,7 +87,7 @@ def init_command(options: InitOptions) -> None:
     above = options.above
     above = above if above.words is None else replace(above, words=_seen(above.words, file))
     paths = [_seen(path, file) for path in options.tables]
-    content = _written(keys, {"path": paths[0] if len(paths) == 1 else paths, **reading}, above)
+    content = _written(keys, {"path": one_or_list(paths), **reading}, above)
     write_whole(target, content.encode(), _PROJECT, overwrite=options.overwrite)
     load_project(file)  # what this program wrote, it reads
     if public is not None:
@@ -124,12 +124,10 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
     public = None
     if "time" in given:
         asked = {name: given[name] for name in ("subject", "time", "time_zone", "ambiguous", "step") if name in given}
-        source: Any = list(options.tables) if len(options.tables) > 1 else options.tables[0]
-        gap = given.get("max_gap")
-        public = read_lengths(source, **asked, max_gap=gap) if gap else None
-        if gap is None and sys.stdin.isatty():
+        if "max_gap" not in given and sys.stdin.isatty():
             given["max_gap"] = click.prompt("Longest time from one record to the next, such as 1min")
-            public = read_lengths(source, **asked, max_gap=given["max_gap"])
+        if gap := given.get("max_gap"):
+            public = read_lengths(one_or_list(options.tables), **asked, max_gap=gap)
     return given, public
 
 

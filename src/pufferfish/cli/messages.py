@@ -115,19 +115,14 @@ _NAMES = (
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
-_FLAGS = {
-    "overwrite": "--overwrite",
-    "for_spreadsheets": "--for-spreadsheets",
-    "again": "--again",
-    "grows": "--grows",
-}
+_FLAGS = "overwrite|for_spreadsheets|again|grows"
 """In Python ``overwrite=True``."""
 
 _NUMBER = r"(?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan)"
 _ARGUMENT = re.compile(
     r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\")|ledger\.calibrate\(query, up_to=(?P<level>[\d.e-]+)\)"
     r"|(?P<call>\w\([^()]*\))"  # in Python
-    rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
+    rf"|(?<![\w./-])(?P<flag>{_FLAGS})=True"
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget|confidence)(?= is {_NUMBER},)"
     rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)"
@@ -165,9 +160,7 @@ def _option(argument: re.Match[str]) -> str:
         return argument[0]
     if argument["level"] is not None:
         return f"--up-to {argument['level']}"
-    if argument["flag"] is not None:
-        return _FLAGS[argument["flag"]]
-    name = argument["name"] or argument["alone"] or argument["first"] or argument["file"] or "length"
+    name = next((argument[part] for part in ("flag", "name", "alone", "first", "file") if argument[part]), "length")
     value, quote = argument["value"], argument["quote"]
     if name == _VALID:
         return "--valid"

@@ -9,12 +9,11 @@ from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import write_whole
 from pufferfish.cli._tables import check_targets
 from pufferfish.cli.messages import say
-from pufferfish.cli.options import argument, command, option
+from pufferfish.cli.options import argument, command, option, refuse_contradiction
 from pufferfish.errors import NotApplicableError, RecordError
 from pufferfish.ledger import Ledger, files_of, is_address, shown_where
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.again import NOTEBOOK, notebook_of
-from pufferfish.release.check import check_record
 from pufferfish.release.record import release_in
 from pufferfish.release.verify import ledger_findings
 
@@ -52,10 +51,7 @@ def notebook_command(options: NotebookOptions) -> None:
             "notebook repeats only releases of queries"
         )
     release = release_in(content, display_path(release_path))
-    try:
-        check_record(release)
-    except RecordError as error:
-        raise RecordError(f"{display_path(release_path)} contradicts itself: {error}") from error
+    refuse_contradiction(release, release_path)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger_path is not None:
         for finding in ledger_findings(release, ledger):

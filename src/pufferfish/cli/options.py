@@ -10,13 +10,15 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 import click
 
 from pufferfish._base.checked import each_once, plain_number, plain_whole, split_list
-from pufferfish._base.reading import read_file
+from pufferfish._base.reading import display_path, read_file
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import MECHANISMS, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries.words import QUERY_WORDS
+from pufferfish.release.check import check_record
+from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.model_class import Theta
 
 Options = TypeVar("Options")
@@ -100,6 +102,20 @@ def _parameters(options: type[Any]) -> Iterator[click.Parameter]:
             yield from _parameters(cast(type[Any], declared.type))
 
 
+def one_or_list(paths: Sequence[str]) -> Any:
+    """Return a table of one file, or of several, as the library takes it."""
+    return paths[0] if len(paths) == 1 else list(paths)
+
+
+def refuse_contradiction(release: ReleaseFields, path: str) -> None:
+    """Refuse a record in which something does not follow from the rest."""
+    try:
+        check_record(release)
+    except RecordError as error:
+        more = "pufferfish verify says all that is wrong"
+        raise RecordError(f"{display_path(path)} contradicts itself: {error}; {more}") from error
+
+
 def flag(name: str) -> str:
     """Return an option as it is given, by the name of its field."""
     return f"--{name.replace('_', '-')}"
@@ -120,13 +136,9 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
     kind: Any = get_args(declared.type)[0] if optional else declared.type
     several = get_origin(kind) is tuple
     kind = get_args(kind)[0] if several else kind
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {bool: {"is_flag": True}, float: {"type": NUMBER}, int: {"type": WHOLE}}.get(kind, {})
     if get_origin(kind) is Literal:
         known = {"type": click.Choice(get_args(kind))}
-    elif kind in (float, int):
-        known = {"type": NUMBER if kind is float else WHOLE}
-    elif kind is bool:
-        known = {"is_flag": True}
     if several:
         known |= {"multiple": True} if parameter is click.Option else {"nargs": -1}
     flags = [] if parameter is click.Argument else [flag(declared.name)]

@@ -11,10 +11,9 @@ from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
+from pufferfish._base.view import in_columns
 from pufferfish.cli.messages import messages, print_error, say
 from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
@@ -111,12 +110,8 @@ def _named(title: str, stage: str) -> str:
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> None:
     """Print a table at its own width, for a cut number is a wrong one; the first ``names`` columns are words."""
-    table = Table(box=None, pad_edge=False)
-    for i, head in enumerate(heads):
-        table.add_column(Text(printable(head)), justify="left" if i < names else "right")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(width=10_000, soft_wrap=True).print(table)
+    cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
+    say(*in_columns(cells, [i >= names for i in range(len(heads))]))
 
 
 def print_promises(promises: Sequence[Promise], whose: str = "what this noise tells of") -> None:

@@ -287,14 +287,11 @@ def release_command(options: ReleaseOptions) -> None:
     Example:
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
-      pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
       pufferfish release patients.csv --model asia.bif --query joint:smoke,lung --epsilon 1 --output release.json
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
         --epsilon 1 --each-subject --output values.parquet
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
-      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
-        --epsilon 1 --dry-run
       pufferfish release shifts.csv --state shift --model shifts.json --query count:night --epsilon 1 --once \\
         --output release.json
     """

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pufferfish.cli.messages import rows_are_read, say
-from pufferfish.cli.options import argument, command, option
+from pufferfish.cli.options import argument, command, one_or_list, option
 from pufferfish.cli.print import progress
 from pufferfish.errors import printable
 from pufferfish.ledger import Ledger
@@ -69,7 +69,7 @@ def verify_command(options: VerifyOptions) -> None:
 
 def _verified(options: VerifyOptions) -> list[Verification]:
     """Verify each release by itself."""
-    table = None if not options.table else options.table[0] if len(options.table) == 1 else list(options.table)
+    table = one_or_list(options.table) if options.table else None
     if table is not None:
         rows_are_read()
     with progress("computing the proof again"):

@@ -37,10 +37,11 @@ from pufferfish.data._columns import (
     with_text_instants,
     with_text_looks,
 )
-from pufferfish.data._options import Options, Taken
+from pufferfish.data._options import Options
 from pufferfish.data._times import LocalClock, local_time
 from pufferfish.data.groupings import MICROS_OF_DAY, PARTS, never_negative
 from pufferfish.data.labels import count_rows
+from pufferfish.data.sequences import Taken
 from pufferfish.data.source import ROW, Source, numbered, rows_beside
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label

@@ -239,24 +239,16 @@ def with_text_instants(
         frame = frame.with_columns(_full(nw.col(local)).alias(local))
         frame = frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
-    # the default has no offset: nothing is cut from it, and it is 0 minutes east
+    # the offset is written as +0530; the default has none: nothing is cut from it, and it is 0 minutes east
+    zone = nw.col(local).str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
     without = nw.col(local).str.replace_all(_ZONE + "$", "")
-    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), without.alias(local))
-    frame = frame.with_columns(_full(nw.col(local)).alias(local), _minutes_east(nw.col(offset)).alias(offset))
+    frame = frame.with_columns(nw.concat_str(zone, nw.lit("+0000")).alias(offset), without.alias(local))
+    east = nw.when(nw.col(offset).str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
+    minutes = east * (_integer(nw.col(offset), 1, 2) * 60 + _integer(nw.col(offset), 3, 2))
+    frame = frame.with_columns(_full(nw.col(local)).alias(local), minutes.alias(offset))
     if wall is not None:
         frame = frame.with_columns(_instant(nw.col(local)).alias(wall))
     return frame.with_columns((_instant(nw.col(local)) - nw.col(offset) * 60_000_000).alias(name)).drop(local, offset)
-
-
-def _zone(text: nw.Expr) -> nw.Expr:
-    """Offset of ISO text as its first five characters, such as +0530."""
-    zone = text.str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
-    return nw.concat_str(zone, nw.lit("+0000"))
-
-
-def _minutes_east(zone: nw.Expr) -> nw.Expr:
-    east = nw.when(zone.str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
-    return east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
 
 
 def _full(local: nw.Expr) -> nw.Expr:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 from pufferfish._base.checked import check_choice, is_list, whole_number
 from pufferfish._base.durations import Duration
@@ -14,7 +14,7 @@ from pufferfish.data._times import given_zone
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
 from pufferfish.data.rows import check_columns, check_subject
-from pufferfish.data.sequences import check_chain_options
+from pufferfish.data.sequences import Taken, check_chain_options
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.queries.query import refuse_many_combinations
@@ -23,19 +23,6 @@ from pufferfish.theta.model_class import Described, ModelClass
 from pufferfish.theta.states import Clock, clock_named, listed_labels, state_label
 
 _MOST_ORDER = 6
-
-
-class Taken(Protocol):
-    """Which rows were read before, and are left out."""
-
-    @property
-    def entries(self) -> int | None:
-        """How many entries of a ledger were asked; None where nothing is left out."""
-        ...
-
-    def of(self, subjects: Sequence[str], first: int, last: int) -> Sequence[Sequence[tuple[int, int]]]:
-        """Return of each subject the stretches of time (one past the last) that were read between two times."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from pufferfish.data._columns import is_absent
 from pufferfish.data._options import Options
 from pufferfish.data._read_chains import layout_of, read_chains
 from pufferfish.data._read_rows import count_distinct, states_of_columns
-from pufferfish.data.daily import Daily, Runs, Steps
+from pufferfish.data.groups import Daily, Runs, Steps, Whole
 from pufferfish.data.labels import labels_of
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -35,8 +35,6 @@ from pufferfish.errors import ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import clock_named, state_label
-
-Whole = NDArray[np.int64]
 
 _DAY = 86_400_000_000  # microseconds of 24 hours
 _BLOCKS = 10  # parts of the longest series that take the place of days, without times

@@ -6,15 +6,12 @@ What reads tables is loaded when the first one is read: whoever only calibrates 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Sequences
+from pufferfish.data.sequences import Sequences, Taken
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Described, ModelClass
-
-if TYPE_CHECKING:
-    from pufferfish.data._options import Taken
 
 _STATE = "state of a record"  # a column that is put beside a table whose states are not read
 
@@ -201,7 +198,7 @@ def read_sequences(
         return replace(sequences, daily=daily_of(rows, sequences))
 
 
-def read_rest(source: Any, taken: "Taken", **reading: Any) -> Sequences:
+def read_rest(source: Any, taken: Taken, **reading: Any) -> Sequences:
     """Read the rows of a table that were not read before, as :func:`read_sequences` does, and where they are."""
     from pufferfish.data._read_chains import read_chains
 

@@ -6,10 +6,10 @@ of the same chain. Queries read ``counts``; a model fitted to public data reads 
 reads ``length``, which is published.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from pufferfish._base.durations import Duration, parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
-from pufferfish.data.daily import Daily
-from pufferfish.data.groups import Groups, check_by, checked_counts, kept_rows, sentence_of
+from pufferfish.data.groups import Daily, Groups, check_by, checked_counts, kept_rows, sentence_of
 from pufferfish.errors import ParameterError
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import clock_named
@@ -109,6 +108,14 @@ def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple
             start = merged.pop()[0]
         merged.append((start, stop))
     return tuple(merged)
+
+
+class Taken(NamedTuple):
+    """Which rows were read before, and are left out: by how many entries of a ledger, None where nothing is."""
+
+    entries: int | None
+    of: Callable[[Sequence[str], int, int], Sequence[Sequence[tuple[int, int]]]]
+    """Returns for each subject the stretches of time, each to one past its last, that were read between two times."""
 
 
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column

@@ -20,7 +20,7 @@ import numpy as np
 from pufferfish._base.checked import real_number, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import part_of
-from pufferfish.data.daily import Daily
+from pufferfish.data.groups import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.coverage import Coverage, covered

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import report_progress
-from pufferfish.data.daily import Daily
+from pufferfish.data.groups import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture

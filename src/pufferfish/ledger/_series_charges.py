@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.laplace import accuracy
 from pufferfish._core.numbers.rounding import bracket
-from pufferfish.data.sequences import Sequences, TimeGrid
+from pufferfish.data.sequences import Sequences, Taken, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger._chain_charges import (
     loss_of_release,
@@ -400,20 +400,15 @@ def with_enough_noise(
 # -- What was read before --------------------------------------------------------------------------------------------
 
 
-class TakenBefore:
-    """Which rows earlier releases of a question read (:class:`Taken`), by so many ``entries``; None for no rows."""
+def taken_before(book: Book, before: Sequence[Reads], entries: int | None) -> Taken:
+    """Return which rows earlier releases of a question read, by so many entries of a book of a table that grows."""
 
-    def __init__(self, book: Book, reads: Sequence[Reads], entries: int | None) -> None:
-        self._book, self._reads, self.entries = book, reads, entries
-
-    def of(self, subjects: Sequence[str], first: int, last: int) -> list[list[tuple[int, int]]]:
-        """Return for each subject the stretches of time that were read."""
-        book = self._book
-        if book.grid is None or not self._reads:
+    def of(subjects: Sequence[str], first: int, last: int) -> list[list[tuple[int, int]]]:
+        if book.grid is None or not before:
             return [[] for _ in subjects]
         step, origin = _known_grid(book, book.grid)
         first, last = (first - origin) // step, (last - origin) // step + 1
-        near = [(runs, who) for reads in self._reads if reads.near(first, last) for runs, who in reads.groups]
+        near = [(runs, who) for reads in before if reads.near(first, last) for runs, who in reads.groups]
         numbers = np.zeros(1, dtype=np.int64) if book.subjects is None else book.subjects.with_more(subjects)[1]
         found: dict[int, list[tuple[int, int]]] = {}
         for which, who in signatures([who for _, who in near], np.unique(numbers)):
@@ -421,6 +416,8 @@ class TakenBefore:
             times = [(origin + start * step, origin + stop * step) for start, stop in runs]
             found.update((int(number), times) for number in who)
         return [found.get(int(number), []) for number in numbers]
+
+    return Taken(entries, of)
 
 
 def _grid_of(data: Sequences) -> TimeGrid:

@@ -185,7 +185,9 @@ class Charging(ABC):
                 raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
             if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
-        return Charge(distances, _scale_of(entry), step=entry.step)
+        if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
+            raise ParameterError(f"entry {number} has the scale {entry.scale!r}, expected a positive fraction")
+        return Charge(distances, Fraction(entry.scale), step=entry.step)
 
 
 def classes_of(
@@ -279,10 +281,3 @@ def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: boo
     if any(distance[x][x] for x in range(k)):
         raise ParameterError(f"entry {entry} has a distance from a state to itself")
     return tuple(tuple(row) for row in distance)
-
-
-def _scale_of(entry: Entry) -> Fraction:
-    """Return the noise scale that an entry says, refused where it is no positive fraction."""
-    if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
-        raise ParameterError(f"entry {entry.number} has the scale {entry.scale!r}, expected a positive fraction")
-    return Fraction(entry.scale)

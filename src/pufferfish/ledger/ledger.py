@@ -48,11 +48,11 @@ from pufferfish.ledger._reads import Reads
 from pufferfish.ledger._series_charges import (
     Planned,
     SeriesCharging,
-    TakenBefore,
     alone_for_ever,
     for_ever,
     planned_in,
     question_of,
+    taken_before,
     with_enough_noise,
 )
 from pufferfish.ledger.book import (
@@ -501,18 +501,18 @@ class Ledger(Printed):
         if not book.grows:
             return read_sequences(source, **options)
         if query is None or truth(again, "again"):
-            return read_rest(source, TakenBefore(book, [], None), **options)
+            return read_rest(source, taken_before(book, [], None), **options)
         if not isinstance(query, Query):
             raise ParameterError(f"query is {query!r}, expected a query such as Histogram()")
         before = self._read_before(book, book.entries, question_of(query), where)
-        return read_rest(source, TakenBefore(book, before, len(book.entries)), **options)
+        return read_rest(source, taken_before(book, before, len(book.entries)), **options)
 
     def read_as(self, number: int, source: Any, *, again: bool, **reading: Any) -> Sequences:
         """Read a table as an entry's release did: without rows that earlier ones of the question read, or again."""
         book = self._now_in_file()
         entry, earlier = book.entries[number - 1], book.entries[: number - 1]
         before = [] if again else self._read_before(book, earlier, entry.question, entry.where)
-        return read_rest(source, TakenBefore(book, before, len(book.entries)), **reading)
+        return read_rest(source, taken_before(book, before, len(book.entries)), **reading)
 
     def _read_before(
         self, book: Book, entries: Sequence[Entry], question: str | None, where: str | None

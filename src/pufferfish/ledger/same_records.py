@@ -129,21 +129,18 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
     if not isinstance(coarsening, Mapping):
         raise ReleaseRefused("coarsening is not a mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
-    for state in named:
-        if state not in states:
-            hint = did_you_mean(state, states)
-            raise ReleaseRefused(
-                f"coarsening names {state!r}, which is not a state of the ledger.{hint} States: {names_of(states, 6)}"
-            )
-    for state in states:
-        if named.get(state) not in release_states:
-            raise ReleaseRefused(
-                f"coarsening says {named.get(state)!r} of state {state!r}, expected one of the release's states: "
-                f"{names_of(release_states)}"
-            )
-    if len(set(named.values())) < len(release_states):
+    for name, why in (
+        *((state, "which is not a state of the ledger") for state in named if state not in states),
+        *((state, "without a state of the release") for state in states if named.get(state) not in release_states),
+        *(
+            (group, "a state of the release that nothing is in")
+            for group in release_states
+            if group not in named.values()
+        ),
+    ):
         raise ReleaseRefused(
-            "coarsening does not use every state of the release: give each one at least one state of the ledger"
+            f"coarsening has {name!r}, {why}.{did_you_mean(name, states)} Give each state of the ledger "
+            f"({names_of(states, 6)}) one of the release ({names_of(release_states, 6)}), and use all of these"
         )
     return [release_states.index(named[state]) for state in states]
 

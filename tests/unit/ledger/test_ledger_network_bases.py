@@ -141,7 +141,9 @@ def test_chains_and_networks_have_ledgers_of_their_own() -> None:
         pf.GroupDP(JOINT).calibrate(pf.Count("yes"), 0.1),
     ):
         ledger = chain_ledger(chain, 3)
-        spends_nothing(ledger, lambda c=calibration, b=ledger: b.spend(c), ReleaseRefused, "ledger is for Markov chains")
+        spends_nothing(
+            ledger, lambda c=calibration, b=ledger: b.spend(c), ReleaseRefused, "ledger is for Markov chains"
+        )
     ledger, data = ledger_of(rows=3), read([[2, 1]], ("no", "yes"))
     for bound in (pf.LeakagePropagation(chain, 3), pf.GroupDP(JOINT)):
         calibration = bound.calibrate(pf.Count("yes"), 0.1)
