@@ -28,7 +28,6 @@ from pufferfish.data._columns import (
     native_column,
     no_time,
     other_date,
-    profile_text,
     row_count,
     state_column,
     subject_column,
@@ -172,14 +171,12 @@ class ChainRows:
             return frame
         time_type = None if options.time is None else self.schema[options.time]
         tests, looked = [nw.len().alias("rows")], frame
-        # to read a file once more is cheaper than to ask all of every text: mostly the first question is enough
-        asked = {"values", "plain"} if frame.implementation.is_polars() else set(text_tests(TIME))
         if options.subject is not None:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
             if kind_of(time_type) == "text":
                 looked = with_text_looks(frame, [TIME])
-                tests.extend(test.alias(key) for key, test in text_tests(TIME).items() if key in asked)
+                tests.extend(test.alias(key) for key, test in text_tests(TIME).items())
                 tests.append(count_where(nw.col(TIME) == "").alias("no_time"))
             else:
                 tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
@@ -197,12 +194,7 @@ class ChainRows:
                 "these rows or leave out time="
             )
         if kind_of(time_type) == "text":
-            if asked.issuperset(text_tests(TIME)):
-                profile = TextProfile(**{key: int(counts[key]) for key in asked})
-            else:
-                values = int(counts["values"])
-                plain = TextProfile(values, 0, 0, 0, instants=values, zoned=0, plain=values)
-                profile = plain if counts["plain"] == values else profile_text(frame, [TIME])[TIME]
+            profile = TextProfile(**{key: int(counts[key]) for key in text_tests(TIME)})
             frame = self._in_order(self._timed_text(frame, options.time, profile))
         else:
             frame = self._timed(frame, options.time, time_type)
