@@ -6,6 +6,7 @@ makes so many, and prints how many each checker accepts: none. One in 50 is true
 accepts nothing would show.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -37,14 +38,30 @@ _SEQUENCES = 100
 """The linear programs are about at most so many."""
 
 
-def _models(rng: Generator) -> Iterator[tuple[Any, int, Any, int | None]]:
-    """Yield classes of odd short chains with a number of records, a query, and how many records in a row are hidden."""
+def _models(rng: Generator) -> Iterator[tuple[Any, int, Any, dict[str, Any]]]:
+    """Yield classes of odd short chains with a number of records, a query, and what is hidden.
+
+    That is one record, or so many in a row, of any values or of some pairs only: then what a step costs may be all that
+    is told, and a proof that does not pay for it stands out.
+    """
     while True:
         k = int(rng.integers(2, 4))
         theta = odd_class(rng, str(rng.choice(_KINDS)), [str(x) for x in range(k)])
         length = int(rng.integers(2, 1 + int(np.log(_SEQUENCES) / np.log(k))))
-        protect = None if rng.random() < 0.7 else int(rng.integers(1, length + 1))
-        yield theta, length, _QUERIES[int(rng.integers(len(_QUERIES)))], protect
+        hidden: dict[str, Any] = {} if rng.random() < 0.7 else {"protect": int(rng.integers(1, length + 1))}
+        if rng.random() < 0.4:
+            pairs = list(itertools.combinations(theta.states, 2))
+            hidden["within"] = [pairs[i] for i in rng.permutation(len(pairs))[: int(rng.integers(1, len(pairs) + 1))]]
+        yield theta, length, _QUERIES[int(rng.integers(len(_QUERIES)))], hidden
+
+
+def _near(states: Any, within: Any) -> Any:
+    """Which values of a record are hidden from each other."""
+    near = np.eye(len(states), dtype=bool)
+    for one, other in within:
+        i, j = states.index(one), states.index(other)
+        near[i, j] = near[j, i] = True
+    return near
 
 
 def _of_sequences(law: Any, steps: Any, length: int) -> Any:
@@ -104,9 +121,9 @@ def claiming(record: Any, epsilon: float) -> str:
 def claims(many: int, seed: int = 0) -> Iterator[tuple[str, str, bool]]:
     """Yield texts of releases and proofs, and whether their ε is above the truth rather than below."""
     rng, made = np.random.default_rng(seed), 0
-    for theta, length, query, protect in _models(rng):
+    for theta, length, query, hidden in _models(rng):
         try:
-            noise = pf.LeakagePropagation(theta, length).calibrate(query, float(rng.uniform(0.2, 2)), protect=protect)
+            noise = pf.LeakagePropagation(theta, length).calibrate(query, float(rng.uniform(0.2, 2)), **hidden)
             record = certificate.record_of_noise(noise)
             claim = certificate.claim_of(record)
             losses = np.array([[float(loss) for loss in row] for row in claim.losses])
@@ -120,8 +137,12 @@ def claims(many: int, seed: int = 0) -> Iterator[tuple[str, str, bool]]:
         apart = np.broadcast_to(losses, (length, k, k))
         laws = [_of_sequences(*law, length) for law in some_laws(theta, length)]
         some = [laws[i] for i in rng.permutation(len(laws))[:_LAWS]]
-        truth = max(supremum_of_stretch(law, apart, claim.records, step=float(claim.step), most=40) for law in some)
-        assert truth <= leakage * (1 + 1e-9), (theta, length, query, protect, truth, leakage)
+        near = _near(theta.states, hidden["within"]) if "within" in hidden else None
+        told = [
+            supremum_of_stretch(law, apart, claim.records, step=float(claim.step), most=40, near=near) for law in some
+        ]
+        truth = max(told)
+        assert truth <= leakage * (1 + 1e-9), (theta, length, query, hidden, truth, leakage)
         if not truth > 1e-3 or not any(members):
             continue
         proof = {"format": "pufferfish-proof", "version": 1, "digits": claim.digits, "members": members}

@@ -11,13 +11,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_certificate_forgeries import CASES, RELEASES, SIX, STATES, THREE, disturbed, edited, honest, replaced
+from test_certificate_forgeries import (
+    CASES,
+    RELEASES,
+    SIX,
+    STATES,
+    THREE,
+    disturbed,
+    edited,
+    honest,
+    of_an_only_state_before,
+    replaced,
+)
 
 import browsers
 import pufferfish as pf
 from certificate_files import SCRIPT, Texts, answers_of_node
+from false_claims import claiming
+from propagation_oracle import chain_law
 from pufferfish.release import certificate
 from pufferfish.release.checker import check as checker
+from stretch_oracle import supremum_of_stretch
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "check.html"
@@ -175,6 +189,50 @@ def test_false_claims(rows: Any, run: Run, tmp_path: Path) -> None:
         for _ in range(60)
     ]
     assert not any(agree(run, files, tmp_path))
+
+
+def test_a_step_from_the_only_state_before_is_paid(run: Run, tmp_path: Path) -> None:
+    files = [texts(*of_an_only_state_before(paid=paid)) for paid in (True, False)]
+    assert agree(run, files, tmp_path) == [True, False]
+
+
+def test_a_clock_begins_at_any_phase(run: Run, tmp_path: Path) -> None:
+    """After a step that forgets, no past tells as much as that of a series which begins there, by whichever law."""
+    rows = [[0.02, 0.98], [0.0001, 0.9999]]
+    release, proof = honest(pf.PeriodicChain([[[0.5, 0.5]] * 2, rows], states=STATES[:2]), pf.Count("a"), 100)
+    files = [texts(release, proof)]
+    for first in ("any", [0.05, 0.95]):
+        (member,) = release["theta"]["members"]
+        member["initial_distribution"] = first
+        files.append(texts(release, proof))
+    loss = 1 / checker.Fraction(release["counted"]["scale"])
+    law = chain_law([0.05, 0.95], rows, 2)
+    assert supremum_of_stretch(law, np.broadcast_to(float(loss) * (1 - np.eye(2)), (2, 2, 2)), 1) > 1.1
+    assert agree(run, files, tmp_path) == [True, False, False]
+
+
+def test_bounds_of_later_records(run: Run, tmp_path: Path) -> None:
+    """The first law of all is forgotten step by step: what the past tells later is less than it tells before."""
+    release, proof = honest(pf.MarkovChain(TWO, "any", states=STATES[:2]), pf.Count("b"), 10)
+    (member,) = proof["members"]
+    first, _, *later = member["past"]
+    shifted = proof | {"members": [member | {"past": [first, *later]}]}
+    assert agree(run, [texts(release, proof), texts(release, shifted)], tmp_path) == [True, False]
+
+
+def test_a_clock_whose_states_die(run: Run, tmp_path: Path) -> None:
+    """No step leads to c, so no bound of it would be asked."""
+    rows = [[0.9, 0.1, 0], [0.2, 0.8, 0], [0.5, 0.5, 0]]
+    noise = pf.LeakagePropagation(pf.PeriodicChain([rows, rows], "any", states=STATES), 50).calibrate(pf.Count("a"), 1)
+    release = claiming(certificate.record_of_noise(noise), 9.0)
+    far = [[(x != y) * 50 * 10**9 for y in range(3)] for x in range(3)]
+    proof = {
+        "format": "pufferfish-proof",
+        "version": 1,
+        "digits": 9,
+        "members": [{"future": [far] * 2, "past": [far] * 2}],
+    }
+    assert agree(run, [texts(release, proof)], tmp_path) == [False]
 
 
 # -- What only the second one refused when it was written, and the first one does now ----------------------------------

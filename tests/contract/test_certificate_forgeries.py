@@ -3,6 +3,7 @@ says that it does not look."""
 
 import copy
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from false_claims import claiming
 from propagation_oracle import chain_law, supremum
 from pufferfish.fit.model_file import write_model
 from pufferfish.release import certificate
 from pufferfish.release.checker import check as checker
 from pufferfish.release.record import encoded
+from stretch_oracle import supremum_of_stretch
 
 STATES = ["a", "b", "c"]
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], states=STATES)
@@ -267,6 +270,33 @@ def test_states_that_die_tie_no_others_together() -> None:
         for past in (tied, one * 3 + tied, one + tied * 5):
             assert not accepted(claim, 4.7, [{"future": tied, "past": past}])
     assert accepted(claim, leakage * (1 + 1e-9), proof)
+
+
+def of_an_only_state_before(*, paid: bool) -> Pair:
+    """Return .51 claimed, or 1, of states b and c that only a leads to; whether the past pays for the step from a."""
+    theta = pf.MarkovChain([[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]], "any", states=STATES)
+    noise = pf.LeakagePropagation(theta, 3).calibrate(pf.Transitions(), 1.0, within=[("b", "c")])
+    record = certificate.record_of_noise(noise)
+    step = float(certificate.claim_of(record).step)
+    law = np.zeros((3, 3, 3))
+    law[0, 1:, 0] = 0.5
+    near = np.array([[False, False, False], [False, False, True], [False, True, False]])
+    assert supremum_of_stretch(law, np.zeros((3, 3, 3)), 1, step=step, near=near) > 0.999
+    none, one, two = (math.ceil(math.expm1(n * step) * 1e9) + 50 * n for n in range(3))
+
+    def bounds_with(b_c: int) -> list[Any]:
+        return [[[0, most, most], [most, 0, some], [most, some, 0]] for most, some in ((0, 0), (one, b_c), (two, b_c))]
+
+    member = {"future": bounds_with(one), "past": bounds_with(one if paid else none)}
+    proof = {"format": "pufferfish-proof", "version": 1, "digits": 9, "members": [member]}
+    return json.loads(claiming(record, 1.0 if paid else 0.51)), proof
+
+
+def test_a_step_from_the_only_state_before_is_paid(tmp_path: Path) -> None:
+    """With any first law no two states before b and c say that anything is told: less than nothing was once enough."""
+    for paid in (True, False):
+        release, proof = of_an_only_state_before(paid=paid)
+        assert Checker(tmp_path, release).accepts(release, proof) == paid
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,13 @@
-"""What certificates prove beside what the engine proves, on random short chains of every kind: never less."""
+"""What certificates prove beside what the engine proves, on random short chains of every kind: never less.
 
+And what one step back under any first law asks, beside what mixtures of two first laws tell: never less, in both
+checkers.
+"""
+
+import itertools
+import json
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -7,9 +15,10 @@ import pytest
 from numpy.typing import NDArray
 
 import pufferfish as pf
+from certificate_files import SCRIPT, in_node
 from pufferfish.errors import PufferfishError
 from pufferfish.release import certificate
-from pufferfish.release.checker import check as checker
+from pufferfish.release.checker import check as checker, check_more as more
 
 Array = NDArray[np.float64]
 
@@ -66,3 +75,101 @@ def test_no_less_than_the_engine(start: str | None, seed: int, slow: bool) -> No
             else:
                 assert proves
     assert compared
+
+
+def alike(rng: np.random.Generator, k: int) -> Array:
+    """Rows that last, or have zeros, or are nearly equal, or lead to the first state only, but for one."""
+    found = laws(rng, k, k)
+    near = rng.dirichlet(np.ones(k)) * (1 + 0.02 * rng.random((k, k)))
+    star = np.vstack([found[:1], np.eye(k)[[0] * (k - 1)]])
+    lasting = 0.9 * np.eye(k) + 0.1 * found
+    return [found, lasting, near / near.sum(axis=1, keepdims=True), star][int(rng.integers(4))]
+
+
+@dataclass(frozen=True)
+class Back:
+    """A step back under any first law: rows of P in nine digits, the age of the record before, and R in nine digits."""
+
+    rows: list[list[str]]
+    age: int
+    bound: list[list[int]]
+    told: dict[tuple[int, int], float]
+    """Of two states of the record: what mixtures of two first laws tell of them, for some functions in the cone."""
+
+
+SHARES = 1 / (1 + np.exp(-np.linspace(-12, 12, 97)))
+
+
+def step_back(rng: np.random.Generator) -> Back:
+    k, age = int(rng.integers(2, 4)), int(rng.integers(4))
+    rows = [[f"{p:.9f}" for p in row] for row in alike(rng, k)]
+    kernel = np.array(rows, dtype=np.float64)
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    power = np.linalg.matrix_power(kernel, age)
+    loss = rng.choice([0.0, 0.1, 1.0, 3.0]) * rng.random((k, k)) * (1 - np.eye(k))
+    bound = np.floor(np.exp((loss[:, :, None] + loss).min(axis=1)) * 10**9)  # no way over a third state is shorter
+    alive = power.any(axis=0)
+    # u(y) = min over z of R(y, z) v(z) is in the cone of those that live, whatever v is
+    u = (bound[alive][:, alive] / 10**9 * np.exp(rng.uniform(-6, 6, (400, 1, int(alive.sum()))))).min(axis=2)
+    told = dict[tuple[int, int], float]()
+    for x, x_ in itertools.permutations(np.flatnonzero((power @ kernel).any(axis=0)).tolist(), 2):
+        worst = 1.0
+        for w, w_ in itertools.combinations(power, 2):
+            law = SHARES[:, None] * w + (1 - SHARES)[:, None] * w_
+            of, of_ = law * kernel[:, x], law * kernel[:, x_]
+            some = (of.sum(axis=1) > 0) & (of_.sum(axis=1) > 0)
+            mean, mean_ = (part[some][:, alive] @ u.T / part[some].sum(axis=1, keepdims=True) for part in (of, of_))
+            worst = max(worst, float((mean / mean_).max(initial=1.0)))
+        told[x, x_] = worst
+    return Back(rows, age, bound.astype(int).tolist(), told)
+
+
+def holds_in_python(step: Back, x: int, x_: int, factors: list[int]) -> list[bool]:
+    kernel = more.probabilities([[Fraction(p) for p in row] for row in step.rows])
+    power = more.identity(len(kernel[0]))
+    for _ in range(step.age):
+        power = more.times(power, kernel)
+    pairs = list(itertools.permutations(more.living(more.times(power, kernel)[0]), 2))
+    of_any_law = more.StepOfAnyLaw(kernel, more.living(power[0]), pairs, power)
+    bound = [[n * 10**9 for n in row] for row in step.bound]
+    return [of_any_law.holds(x, x_, factor, bound, of_any_law.moves(bound)) for factor in factors]
+
+
+IN_NODE = """
+const source = require("fs").readFileSync(%s, "utf8").replace("return { check };",
+  "return { numberOf, tableOf, identity, product, ofAnyLaw, movesOf, holdsForAnyLaw };");
+const of = new Function(source + "; return pufferfish")();
+const cases = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(JSON.stringify(cases.map(([rows, age, bound, x, other, factors]) => {
+  const kernel = of.tableOf(rows.map((row) => row.map(of.numberOf)));
+  let power = of.identity(rows.length);
+  for (let n = 0; n < age; n++) power = of.product(power, kernel);
+  const step = of.ofAnyLaw(power, kernel);
+  const moves = of.movesOf(bound.map((row) => row.map((n) => BigInt(n) * 10n ** 21n)));
+  return factors.map((factor) => of.holdsForAnyLaw(step, moves, BigInt(factor) * 10n ** 12n, x, other));
+})));
+"""
+
+
+@pytest.mark.parametrize("checker_of", ["Python", "JavaScript"])
+def test_a_step_back_under_any_first_law_pays_all(checker_of: str) -> None:
+    """No less is accepted than what mixtures of two first laws tell, or than 1; what is enough is not much more."""
+    rng, cases = np.random.default_rng(3), list[tuple[Back, int, int, list[int]]]()
+    for step in (step_back(rng) for _ in range(80)):
+        for (x, x_), told in step.told.items():
+            factors = [0.6, told * (1 - 1e-6), *(told * 2.0**n * (1 + 1e-9) for n in range(40))]
+            cases.append((step, x, x_, [int(factor * checker.ONE) for factor in factors]))
+    assert len(cases) > 100
+    if checker_of == "Python":
+        answers = [holds_in_python(*case) for case in cases]
+    else:
+        given = [(step.rows, step.age, step.bound, x, x_, list(map(str, factors))) for step, x, x_, factors in cases]
+        answers = in_node(IN_NODE % json.dumps(str(SCRIPT)), given)
+        if answers is None:
+            pytest.skip("JavaScript runs in Node: apt-get install nodejs")
+    enough = list[int]()
+    for (step, x, x_, _), (below_one, too_little, *more_and_more) in zip(cases, answers, strict=True):
+        assert not below_one, (step, x, x_)
+        assert not too_little, (step, x, x_)
+        enough.append(more_and_more.index(True))
+    assert np.mean(np.array(enough) == 0) > 0.3, enough

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import islice
@@ -28,6 +29,28 @@ LARGEST = 256 * 2**20
 _MOST_NEAR = 1_000  # so many files of a folder are looked at for one that was meant
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_ONE_AT_A_TIME = threading.RLock()
+"""msgspec learns a type when it is first asked for: another thread that asks meanwhile may end the process."""
+
+if hasattr(os, "register_at_fork"):  # a child waits for no thread of its parent
+    os.register_at_fork(
+        before=_ONE_AT_A_TIME.acquire,
+        after_in_parent=_ONE_AT_A_TIME.release,
+        after_in_child=_ONE_AT_A_TIME.release,
+    )
+
+
+def converted(plain: Any, kind: type[T], **how: Any) -> T:
+    """Return plain values as an object of a kind, validated, as ``msgspec.convert``; threads take turns."""
+    with _ONE_AT_A_TIME:
+        return msgspec.convert(plain, kind, **how)
+
+
+def decoded(content: bytes | str, kind: type[T]) -> T:
+    """Return what JSON holds as an object of a kind, validated, as ``msgspec.json.decode``; threads take turns."""
+    with _ONE_AT_A_TIME:
+        return msgspec.json.decode(content, type=kind)
 
 
 def display_path(path: Any) -> str:
@@ -193,7 +216,7 @@ def decode_record(
             check(content)
         else:
             _check_each_key_once(content)
-        record = msgspec.convert(head, kind)
+        record = converted(head, kind)
         if complete:
             _same(head, msgspec.json.decode(msgspec.json.encode(record)), "$")
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:

@@ -32,6 +32,7 @@ from pufferfish._base.reading import (
     LARGEST as LARGEST,
     check_path,
     decode_record as decode_record,
+    decoded,
     display_path,
     failing,
     leads_nowhere,
@@ -148,7 +149,7 @@ class _Head(msgspec.Struct):
 def _format_of(content: bytes) -> str | None:
     """Return which format of this package a file says it holds; None for other files."""
     try:
-        file_format = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Head).format
+        file_format = decoded(content.removeprefix(b"\xef\xbb\xbf"), _Head).format
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return file_format if file_format.startswith("pufferfish-") else None

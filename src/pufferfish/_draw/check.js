@@ -397,7 +397,8 @@ const pufferfish = (() => {
       const q = (d[x] * one[y] + c[x] * two[y]) * kernel[y][other];
       return p * ONE * slack - q * goal * FINE;
     }), moves));
-    return byRows || moves.filter(([y, z]) => step.before[y] && step.before[z]).every(([y, z, s]) => {
+    // Where x and other come from one state only no pair says that at least 1 is told, so goal is asked.
+    return byRows || goal >= ONE && moves.filter(([y, z]) => step.before[y] && step.before[z]).every(([y, z, s]) => {
       const over = kernel[y][x] * kernel[z][other], under = kernel[y][other] * kernel[z][x];
       if (over === 0n || goal >= s) return true; // such a pair tells nothing, or no more than s
       if (under === 0n) return false;
@@ -502,7 +503,7 @@ const pufferfish = (() => {
       `future bound ${next} does not follow from bound ${i}`));
     const laws = chain.laws(past.length);
     toPast.forEach(([i, next], n) => need(
-      holds(chain.back(laws, i, i === next && phases === 1), ...passes(past[i], 0), goal(past[next]),
+      holds(chain.back(laws, i, i === next || phases > 1), ...passes(past[i], 0), goal(past[next]),
         named.get("past")[n]),
       `past bound ${next} does not follow from bound ${i}`));
 

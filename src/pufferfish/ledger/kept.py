@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import check_path, display_path, failing, is_address, leads_nowhere, shown_address
+from pufferfish._base.reading import check_path, decoded, display_path, failing, is_address, leads_nowhere, shown_address
 from pufferfish._base.writing import (
     check_lock,
     check_output,
@@ -162,7 +162,7 @@ class BookFile:
         book = msgspec.structs.replace(book, digest=_NO_DIGEST.decode())
         with _readable():
             content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
-            again = msgspec.json.decode(content, type=Book)
+            again = decoded(content, Book)
         if again != book:
             raise RecordError(_CHANGED)
         write_whole(self.path, with_digest(content), LEDGER, overwrite=not new)
@@ -352,7 +352,7 @@ class BookDatabase:
                 if known is None:
                     known = _Known(book_of(content.encode(), self.name), 0, digest)
                     continue
-                row = msgspec.json.decode(content, type=_Row)
+                row = decoded(content, _Row)
                 if _text(row) != content:
                     raise ValueError("it is not as this program writes it")
                 book = known.book if row.settles is None else row.settles.on(known.book)

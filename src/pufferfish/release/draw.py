@@ -253,7 +253,8 @@ class Cells:
         """Return whole numbers of units, a row for each cell, as values: divided by the cell's number, rounded once."""
         divisors = np.ones_like(self.records) if self.by is None else self.by
         numerator, denominator = self.unit.numerator, self.unit.denominator
-        if int(np.abs(numbers).max(initial=0)) * numerator < _EXACT and int(divisors.max()) * denominator < _EXACT:
+        largest = int(np.abs(numbers).max(initial=1))  # at least 1: a unit beyond 64 bits is none for numpy, even of 0
+        if largest * numerator < _EXACT and int(divisors.max()) * denominator < _EXACT:
             return np.asarray((numbers * numerator) / (divisors[:, None] * denominator), dtype=np.float64)
         # larger numbers are fractions until the end, which gives the same values, only slowly
         rows = zip(numbers.tolist(), divisors.tolist(), strict=True)

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.reading import converted
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
@@ -235,7 +236,7 @@ def _of_several(member: Any) -> dict[str, Any]:
 
 def _one_of_several(plain: dict[str, Any], states: list[str]) -> Any:
     """Return the member of plain values that :func:`_of_several` gives."""
-    record = msgspec.convert(plain, _OfSeveral)
+    record = converted(plain, _OfSeveral)
     if (record.origin is None) == (record.kind in CONTINUA):
         raise ModelError("classes such as IntervalChain need an origin, and other members must not have one")
     if record.kind not in {*_CHAINS, *CONTINUA}:
@@ -253,7 +254,7 @@ def _member(kind: str, plain: dict[str, Any], states: list[str], **origin: str) 
     """Return the model of plain values that :func:`_plain` gives; None for laws of the user's."""
     model: Any = CONTINUA[kind] if kind in CONTINUA else _MODELS[kind]
     record = msgspec.defstruct("Member", list(_fields_of(model).items()), forbid_unknown_fields=True)
-    values = msgspec.structs.asdict(msgspec.convert(plain, record, dec_hook=_exact))
+    values = msgspec.structs.asdict(converted(plain, record, dec_hook=_exact))
     if model is GivenLaws:
         return None
     if model is BayesianNetwork:

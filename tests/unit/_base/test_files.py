@@ -3,13 +3,18 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish._base.reading import decode_record
 from pufferfish._base.writing import Kind, check_writable as check_kind, write_whole as write_kind
 from pufferfish.errors import RecordError
 
@@ -212,3 +217,26 @@ def test_a_message_that_quotes_very_much_is_cut(tmp_path: Path) -> None:
     with pytest.raises(RecordError) as caught:
         pf.read_model(path)
     assert len(str(caught.value)) <= 1_000
+
+
+def test_threads_take_turns_where_records_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that asked msgspec for a new type at once ended the process."""
+    at_once, most = 0, 0
+
+    def slow(plain: Any, _: Any) -> Any:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        time.sleep(0.01)
+        at_once -= 1
+        return plain
+
+    monkeypatch.setattr(msgspec, "convert", slow)
+    content = b'{"format": "pufferfish-model", "version": 1}'
+
+    def read(_: int) -> object:
+        return decode_record(content, "here", dict, format_="pufferfish-model", version=1)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert len(list(threads.map(read, range(4)))) == 4
+    assert most == 1

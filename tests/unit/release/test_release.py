@@ -38,6 +38,15 @@ def released(make: Make, chain: pf.MarkovChain, query: object = None, **options:
     return pf.release(data, query, calibration, **options)
 
 
+@pytest.mark.parametrize("largest", [1e19, 1e100])
+def test_values_in_units_beyond_64_bits_are_released(
+    sequences_of: Make, two_states: pf.MarkovChain, largest: float
+) -> None:
+    found = released(sequences_of, two_states, pf.Sum({"rest": 0, "active": largest}))
+    assert found.noise.unit == largest
+    assert found.noisy_values[0] / largest == pytest.approx(round(found.noisy_values[0] / largest))
+
+
 @pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.kind)
 def test_release_is_noisy_around_the_exact_value_on_its_grid(
     sequences_of: Make, two_states: pf.MarkovChain, query: object

@@ -104,7 +104,9 @@ class StepOfAnyLaw(check.Step):
         return self.holds_for_two(x, x_, factor, bound) or super().holds(x, x_, factor, bound, moves)
 
     def holds_for_two(self, x, x_, factor, bound):
-        """Whether (1 + rs + 2√(rs)) / (r + s + 2√(rs)) is at most factor for all y, y', r their cross ratio, s R."""
+        """Whether factor is at least 1 and (1 + rs + 2√(rs)) / (r + s + 2√(rs)) for all y, y'; r: cross ratio, s: R."""
+        if factor < ONE:  # where x and x' come from one state only, no y, y' say so
+            return False
         for y, y_ in permutations(self.alive, 2):
             a, b = self.rows[y][x] * self.rows[y_][x_], self.rows[y][x_] * self.rows[y_][x]
             s, root = bound[y][y_], 2 * isqrt(a * b * bound[y][y_] * ONE)
