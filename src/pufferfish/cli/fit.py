@@ -192,6 +192,9 @@ def fit_command(options: FitOptions) -> None:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --defend \\
         --output defended.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --stays \\
+        --output stays.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
         --output hourly.json

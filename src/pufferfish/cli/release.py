@@ -292,6 +292,8 @@ def release_command(options: ReleaseOptions) -> None:
         --epsilon 1 --each-subject --output values.parquet
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
+        --epsilon 1 --dry-run
       pufferfish release shifts.csv --state shift --model shifts.json --query count:night --epsilon 1 --once \\
         --output release.json
     """

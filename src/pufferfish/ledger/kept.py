@@ -24,7 +24,15 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import check_path, decoded, display_path, failing, is_address, leads_nowhere, shown_address
+from pufferfish._base.reading import (
+    check_path,
+    decoded,
+    display_path,
+    failing,
+    is_address,
+    leads_nowhere,
+    shown_address,
+)
 from pufferfish._base.writing import (
     check_lock,
     check_output,
