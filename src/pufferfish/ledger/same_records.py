@@ -129,18 +129,19 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
     if not isinstance(coarsening, Mapping):
         raise ReleaseRefused("coarsening is not a mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
-    for name, why in (
-        *((state, "which is not a state of the ledger") for state in named if state not in states),
-        *((state, "without a state of the release") for state in states if named.get(state) not in release_states),
+    strangers = [state for state in named if state not in states]
+    for why in (
+        *(f"names {state!r}, which is not a state of the ledger.{did_you_mean(state, states)}" for state in strangers),
         *(
-            (group, "a state of the release that nothing is in")
-            for group in release_states
-            if group not in named.values()
+            f"says {named.get(x)!r} of state {x!r}, no state of the release."
+            for x in states
+            if named.get(x) not in release_states
         ),
+        *(f"uses {x!r} for no state of the ledger." for x in release_states if x not in named.values()),
     ):
         raise ReleaseRefused(
-            f"coarsening has {name!r}, {why}.{did_you_mean(name, states)} Give each state of the ledger "
-            f"({names_of(states, 6)}) one of the release ({names_of(release_states, 6)}), and use all of these"
+            f"coarsening {why} Give each state of the ledger ({names_of(states, 6)}) one of the release "
+            f"({names_of(release_states, 6)}), and use all of these"
         )
     return [release_states.index(named[state]) for state in states]
 
