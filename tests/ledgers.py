@@ -15,7 +15,7 @@ from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.file import with_digest
+from pufferfish.ledger.kept import with_digest
 
 COUNT = pf.Count("active")
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["rest", "active"])

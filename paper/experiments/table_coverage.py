@@ -25,7 +25,7 @@ from paper.experiments.experiment import Experiment, Part, Row, Settings, names_
 from paper.experiments.files import FILTERS
 from paper.experiments.table import Table, number
 from pufferfish.data import Sequences, read_sequences
-from pufferfish.data.daily import Daily, Runs, Steps
+from pufferfish.data.groups import Daily, Runs, Steps
 from pufferfish.fit.defend import covered
 from pufferfish.fit.members import Law, Members, leakage_of, noise_of, walked, worst_of
 from pufferfish.theta.markov_chain import MarkovChain

@@ -20,7 +20,7 @@ from paper.experiments.table_coverage import (
     _surveyed,
     held,
 )
-from pufferfish.data.daily import Daily
+from pufferfish.data.groups import Daily
 from pufferfish.fit.members import Members
 
 

@@ -13,7 +13,7 @@ import matplotlib.figure  # noqa: F401 - what commands load is loaded once, befo
 import opendp.measurements  # noqa: F401
 
 from pufferfish.cli import main
-from pufferfish.ledger.database import BookDatabase
+from pufferfish.ledger.kept import BookDatabase
 
 __all__ = ["command", "dying", "ended", "forked", "started"]
 

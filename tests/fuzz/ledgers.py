@@ -10,7 +10,7 @@ from fuzz import mutation
 from fuzz.mutation import of_json
 from fuzz.releases import CHAIN, NETWORK, table
 from fuzz.target import Accepted, Target, file, scratch
-from pufferfish.ledger.file import with_digest
+from pufferfish.ledger.kept import with_digest
 
 __all__ = ["TARGET"]
 

@@ -43,7 +43,16 @@ def _refusing(what: str, copy: str) -> Any:
     return refuse
 
 
-class FrozenDict(dict[_Key, _Value]):
+class _Itself:
+    """What is read-only: a copy of it is the object itself."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+
+class FrozenDict(_Itself, dict[_Key, _Value]):
     """A dict that refuses to be changed.
 
     >>> FrozenDict(a=1)["a"] = 2
@@ -58,22 +67,16 @@ class FrozenDict(dict[_Key, _Value]):
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))
 
-    def __copy__(self) -> Self:
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),)
 
 
-class FrozenList(list[_Value]):
+class FrozenList(_Itself, list[_Value]):
     """A list that refuses to be changed."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refusing("list", "list(values)")
     append = clear = extend = insert = pop = remove = reverse = sort = __setitem__
-
-    def __copy__(self) -> Self:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (list(self),)
@@ -90,11 +93,8 @@ def frozen(value: Any) -> Any:
     return value
 
 
-class ReadOnly:
-    """An object whose attributes are set once, by its constructor; for frozen dataclasses.
-
-    Fields that the constructor takes have to be enough to make the object again.
-    """
+class ReadOnly(_Itself):
+    """An object, as a frozen dataclass, whose attributes are set once: what its constructor takes makes it again."""
 
     __slots__ = ()
 
@@ -108,9 +108,6 @@ class ReadOnly:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is read-only: cannot delete {name!r}; make a new one")
-
-    def __copy__(self) -> Self:
-        return self
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
         return self

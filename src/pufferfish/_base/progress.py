@@ -58,16 +58,8 @@ def report_progress(task: str, share: float) -> None:
 def listening(listener: Listener) -> Generator[None]:
     """Send progress to ``listener`` inside the block.
 
-    Parameters
-    ----------
-    listener : callable
-        Called with what is being done, as text, and the share of it that is done, 0 to 1. What it raises stops the
-        work and comes out of the call that was at work: nothing half-computed is kept, and the same call works again.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be called.
+    It is called with what is being done, as text, and the share of it that is done, 0 to 1. What it raises stops the
+    work and comes out of the call that was at work: nothing half-computed is kept, and the same call works again.
 
     Examples
     --------

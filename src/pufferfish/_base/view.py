@@ -45,8 +45,6 @@ def _safe(part: Any) -> str:
 def join(*parts: Any) -> Html:
     """Return parts one after the other; text is escaped.
 
-    Examples
-    --------
     >>> join("a < b", tag("b", "c"))
     'a &lt; b<b>c</b>'
     """
@@ -56,8 +54,6 @@ def join(*parts: Any) -> Html:
 def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
     """Return an element; ``class_`` and ``aria_label`` are written as HTML has them, None and False are left out.
 
-    Examples
-    --------
     >>> tag("td", "<script>", class_="n", title='"')
     '<td class="n" title="&quot;">&lt;script&gt;</td>'
     """
@@ -113,10 +109,7 @@ class Tabled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an object shows: a title, facts with their names, tables and charts, and notes in full sentences.
-
-    ``pictures`` are what notebooks show of these tables besides, drawn.
-    """
+    """A title, facts with their names, tables and charts, notes in full sentences, and pictures for notebooks."""
 
     title: str
     facts: Mapping[str, Any] | None = None
@@ -154,8 +147,6 @@ def view_of(shown: Shown) -> View:
 def in_short(value: Any) -> str:
     """Return a number in four digits, a truth value as a word, nothing as nothing, anything else as text that prints.
 
-    Examples
-    --------
     >>> in_short(0.123456), in_short(1234567), in_short(True), in_short(None), in_short("rest")
     ('0.1235', '1,234,567', 'yes', '', 'rest')
     """
@@ -173,31 +164,15 @@ def in_short(value: Any) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun.
 
-    Examples
-    --------
     >>> counted(1, "group"), counted(1200, "group"), counted(2, "entry", "entries")
     ('1 group', '1,200 groups', '2 entries')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def listed_in_short(names: Sequence[str], most: int = 8) -> str:
-    """Return names in a row, the first of them where there are many.
-
-    Examples
-    --------
-    >>> listed_in_short(["rest", "walk"]), listed_in_short("abc", 2)
-    ('rest, walk', 'a, b and 1 more')
-    """
-    left = len(names) - most
-    return ", ".join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
-
-
 def html_of(view: View) -> Html:
     """Return a view as HTML: everything in it is escaped.
 
-    Examples
-    --------
     >>> html_of(View("a < b", {"<script>": 1}))
     '<div class="pufferfish"><p><strong>a &lt; b</strong></p><ul><li>&lt;script&gt;: 1</li></ul></div>'
     """
@@ -217,8 +192,6 @@ def html_of(view: View) -> Html:
 def text_of(view: View) -> str:
     """Return a view as text, with tables in columns.
 
-    Examples
-    --------
     >>> print(text_of(View("a title", {"a fact": 1200}, [Grid("a table", ["state", "value"], [["rest", 0.25]])])))
     a title
     a fact: 1,200
@@ -245,21 +218,24 @@ def grid_lines(grid: Grid) -> list[str]:
 def in_columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     """Return rows of texts as lines, each column as wide as its widest text; some stand on the right.
 
-    Examples
-    --------
     >>> in_columns([["state", "n"], ["rest", "12"]], [False, True])
     ['state   n', 'rest   12']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = [f"{'>' if on_right else '<'}{wide}" for on_right, wide in zip(right, widths, strict=True)]
-    return ["  ".join(f"{cell:{side}}" for cell, side in zip(row, sides, strict=True)).rstrip() for row in rows]
+    from rich.cells import cell_len  # here: most objects are never shown
+
+    columns: list[list[str]] = []
+    for column, on_right in zip(zip(*rows, strict=True), right, strict=True):
+        widths = list(map(cell_len, column))  # some letters take the place of two
+        spaces = [" " * (max(widths) - width) for width in widths]
+        columns.append(
+            [f"{space}{cell}" if on_right else cell + space for cell, space in zip(column, spaces, strict=True)]
+        )
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def part_shown(grid: Grid, most: int = MOST_ROWS) -> Grid:
     """Return the rows and columns of a table that are shown; its caption says how many are not.
 
-    Examples
-    --------
     >>> part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
     'numbers (69 more rows not shown)'
     """
@@ -311,8 +287,6 @@ def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, t
 
     A library that is unknown or not installed is refused.
 
-    Examples
-    --------
     >>> frame_of_columns({"state": ["rest"], "value": [None]}, {"state": str, "value": float}).schema
     Schema([('state', String), ('value', Float64)])
     """

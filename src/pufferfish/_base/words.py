@@ -177,7 +177,7 @@ def names_of(names: Iterable[object], most: int = 20) -> str:
     ('home, "ward, general", rehab', 'a, b and 1 more')
     """
     listed = [f'"{name}"' if "," in str(name) else str(name) for name in names]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
 
 

@@ -8,11 +8,9 @@ Which file may be replaced: only what the same command would itself have written
 nothing: ``model.json`` may be a ledger, and what stands at ``release.json`` may be the only record of budget that is
 spent.
 
-Lock files: who holds one keeps other programs out. They stay. Who removes a lock while another program waits for it
-leaves that program with a file that has no name, and a third one makes a new file. A program could look, once it holds
-a lock, whether the name still is that of its file. But all of them would have to: older versions of this package and of
-filelock do not, and on a network disk a removed file that is open keeps a name. A budget that is spent twice is worse
-than an empty file.
+Lock files: who holds one keeps other programs out. They stay: who removes a lock while another program waits for it
+leaves that program with a file that has no name, and a third one makes a new file. A budget that is spent twice is
+worse than an empty file.
 """
 
 import errno
@@ -20,7 +18,7 @@ import os
 import re
 import shutil
 import stat
-import uuid
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -80,11 +78,7 @@ def record_kind(name: str, format_: str, keep: str, *, secret: bool = False) -> 
 
 
 def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> Path:
-    """Return where an output is to be written, all links followed: the one rule of what may be replaced.
-
-    ``kind`` is what shall be written; None for files of a folder that is this package's own, which are replaced unseen.
-    ``overwrite`` says whether a file of the same kind may be replaced. No other file ever is.
-    """
+    """Return where an output is to be written: the one rule of what may be replaced: only its ``kind``."""
     check_path(path)
     if os.fspath(path) == "-":
         raise RecordError("cannot write to standard output: name a file")
@@ -168,7 +162,7 @@ try:
 except ImportError:  # not a Unix: hidden files of killed programs stay
     fcntl: Any = None
 
-_OURS = re.compile(r"\.pufferfish-[0-9a-f]{32}\.tmp")
+_OURS = re.compile(r"\.pufferfish-([0-9a-z_]{8}|[0-9a-f]{32})\.tmp")  # and those of older versions
 _NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)  # what a disk answers that cannot reserve room
 _ALIVE: set[str] = set()  # hidden files of this program: on some network disks a program cannot see its own locks
 
@@ -273,10 +267,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes, kind: Kind | None,
 
 
 def sweep(folder: Path) -> None:
-    """Remove hidden files that killed programs of this user left in a folder; never what is in use or anybody else's.
-
-    What cannot be removed stays: it is in nobody's way.
-    """
+    """Remove what killed programs of this user left in a folder, never what is in use; what cannot be, stays."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -301,22 +292,16 @@ def _sweep_one(path: Path) -> None:
 def _hidden_in(folder: Path) -> tuple[Path, int]:
     """Make a hidden file, locked; between the two another program may have swept it, and then the next is tried."""
     while True:
-        name = f".pufferfish-{uuid.uuid4().hex}.tmp"
-        _ALIVE.add(name)
-        path = folder / name
-        try:
-            flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-            handle = os.open(path, flags, 0o600)
-        except BaseException:
-            _ALIVE.discard(name)
-            raise
+        handle, name = tempfile.mkstemp(".tmp", ".pufferfish-", folder)
+        path = Path(name)
+        _ALIVE.add(path.name)
         if fcntl is not None:
             with suppress(OSError):  # a disk without locks: then nobody can sweep there either
                 fcntl.flock(handle, fcntl.LOCK_EX)
         if _is_still(path, os.fstat(handle)):
             return path, handle
         os.close(handle)
-        _ALIVE.discard(name)
+        _ALIVE.discard(path.name)
 
 
 def _is_still(path: Path, status: os.stat_result) -> bool:

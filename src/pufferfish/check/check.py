@@ -5,12 +5,11 @@ likelier than the best member of the class for everybody (:mod:`~pufferfish.fit.
 class leak more than ε to somebody who knows that model? Only both together contradict the class.
 
 A continuum, such as what is between bounds, or all that forgets, says no likelihoods. But its noise leaks at most ε
-under all that is in it: a fitted model under which it leaks more is not in it. Since that model is an estimate, it
-counts against a continuum only if that is so for nine in ten drawings of the days, too.
+under all that is in it: a fitted model under which it leaks more, also in nine of ten drawings of the days, is not.
 
-How long states last: a stay that a gap cuts off lasted at least as long as was seen. Leaving such stays out would
-shorten the picture, so the share of stays that last longer than n records is estimated by Kaplan and Meier's product:
-of the stays that reached their n-th record, with what followed seen, the share that went on.
+A stay that a gap cuts off lasted at least as long as was seen. So the share of stays that last longer than n records is
+estimated by Kaplan and Meier's product: of the stays that reached their n-th record, with what followed seen, the share
+that went on.
 """
 
 import math
@@ -69,8 +68,6 @@ def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, f
     Entry n of ``ended`` and of ``cut`` is the number of stays of n records whose end was seen, or that were cut off
     then. Where the longest stays are all cut off, the mean counts them as ended, and a quantile beyond is infinite.
 
-    Examples
-    --------
     >>> observed(np.array([0, 3, 0, 1]), np.array([0]))
     (1.5, 3.0)
     """
@@ -87,8 +84,6 @@ def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, f
 def lasting(kinds: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return mean and high quantile of stays of several kinds: their shares, and probabilities to go on for a step.
 
-    Examples
-    --------
     >>> lasting([(1.0, 0.5)]), lasting([(0.9, 0.5), (0.1, 0.75)])
     ((2.0, 5.0), (2.2, 6.0))
     """
@@ -115,17 +110,7 @@ class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, 
         return view_of(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw how long states last, what people do by the hour, and how soon they forget: data in blue, Θ in black.
-
-        The picture is written to ``path`` if given.
-
-        Raises
-        ------
-        ParameterError
-            If matplotlib is not installed.
-        RecordError
-            If the picture cannot be written.
-        """
+        """Draw how long states last, what people do by the hour, and how soon they forget, and write it to ``path``."""
         if path is not None:
             check_path(path)
         figure = draw_check(self)
@@ -155,22 +140,13 @@ def check_model(
     model : Model, or what it is made of: chains of any kinds, a class of them, or a BayesianNetwork
         The class Θ.
     source, state, **reading
-        Public data, as for :func:`read_sequences`; bins and states are the model's. For a network as for
-        :func:`read_rows`, without ``state``.
+        Data, as for :func:`read_sequences`; bins and states are the model's. For a network as for :func:`read_rows`,
+        without ``state``.
     public : bool
-        That the data are public. What a check says are exact functions of the data, which no noise protects.
+        That the data are public: what a check says are exact functions of them, which no noise protects.
     epsilon : float, default 1
         Privacy parameter of the noise that is spoken of: for a histogram of as many records, or for the marginals of
         all columns of a network, under the model.
-
-    Raises
-    ------
-    ParameterError
-        If it is not said that the data are public; and as :func:`read_sequences` does, which raises DataError too.
-    NotApplicableError
-        If Θ is neither a class of chains nor one network.
-    ModelError
-        If the data hold no transition.
 
     Examples
     --------
@@ -200,7 +176,8 @@ def check_model(
     if bins is not None and reading.get("bins") is None:
         reading["bins"] = bins
     reading["states"] = theta.states
-    habits, no_hours = _read(source, state, reading, _clock_of(theta))
+    clocks = [m.clock for m in _members_of(theta) if isinstance(m, PeriodicChain) and m.clock is not None]
+    habits, no_hours = _read(source, state, reading, clocks[0] if clocks else "hour")
     check_transitions(habits.sequences)
     step = habits.sequences.base.step or habits.sequences.usual_step
     if theta.step is not None and step and parse_duration(step, "step") != parse_duration(theta.step, "step"):
@@ -253,12 +230,6 @@ def _members_of(theta: Theta) -> Sequence[Any]:
 
 
 # -- Reading ---------------------------------------------------------------------------------------------------------
-
-
-def _clock_of(theta: Theta) -> str:
-    """Return the clock by which a table is read: that of the class, else hours."""
-    clocks = [m.clock for m in _members_of(theta) if isinstance(m, PeriodicChain) and m.clock is not None]
-    return clocks[0] if clocks else "hour"
 
 
 def _read(source: Any, state: str, reading: Mapping[str, Any], clock: str) -> tuple["Habits", str | None]:

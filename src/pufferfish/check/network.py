@@ -48,38 +48,26 @@ _MOST_COMBINATIONS = 5_000_000
 
 
 class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether public data show that two nodes of a network depend on each other, given others.
-
-    Parameters
-    ----------
-    nodes, given
-        The second node is the one whose parents are given, and to which an arrow would go; of an arrow of the model its
-        other parents are given.
-    gain
-        By how many nats in all the dependence fits the data better, as it was tested: half of the statistic G.
-    freedom
-        The degrees of freedom of G; 0 where what is given leaves nothing open.
-    p
-        The probability of as much by chance, for this pair alone.
-    expected, rarest
-        The rows in which two of their values would meet by chance, for the two that would meet least often; these
-        values.
-    judged : {"dependent", "not seen", "too few", "not tested"}
-        What the data say: that the nodes depend on each other; nothing, though they would show a strong dependence; or
-        nothing, for they are too few; or that what is given leaves nothing open, or has too many combinations.
-    richer
-        What the model's noise leaks under the network with this arrow, for pairs without one that are dependent.
-    """
+    """Whether public data show that two nodes of a network depend on each other, given others."""
 
     nodes: tuple[str, str]
     given: tuple[str, ...]
+    """The second is the node to which an arrow goes or would go, of which the other parents are ``given``."""
     gain: float
+    """By how many nats in all the dependence fits the data better, as it was tested: half of the statistic G."""
     freedom: int
+    """The degrees of freedom of G; 0 where what is given leaves nothing open."""
     p: float
+    """The probability of as much by chance, for this pair alone."""
     expected: float
     rarest: tuple[str, ...]
+    """In how many rows two of their values would meet by chance, for the two that would least often; these values."""
     judged: str
+    """What the data say: "dependent"; "not seen", though they would show a strong dependence; "too few"; "not tested",
+    where what is given leaves nothing open, or has too many combinations.
+    """
     richer: RicherModel | None = None
+    """What the model's noise leaks under the network with this arrow, for pairs without one that are dependent."""
 
 
 class NetworkCheck(Checked, Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -305,11 +293,7 @@ def network_verdict(
     noise: float | None,
     fit: Callable[[PairCheck | None], str],
 ) -> Verdict:
-    """Return whether to go on with a network, why, and what to do next.
-
-    ``noise`` is the multiplier of the noise that the model needs; ``fit`` returns the command that fits the network,
-    with an arrow more where one is given.
-    """
+    """Return whether to go on with a network, why, and what next: ``fit`` is the command, maybe with one more arrow."""
     found = _found(pairs)
     leaking = [pair for pair in found if leaks_more(pair.richer, epsilon)]
     other_tables = gain > clearly and leaks_more(tables, epsilon)
@@ -404,10 +388,7 @@ _HEAD = ("pair", "given", "gain", "degrees", "p", "rarest, rows", "judged", "lea
 
 
 def network_text(check: NetworkCheck, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
-    """Return a check as text: the verdict, then the numbers it rests on; without ``details`` those that matter most.
-
-    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words.
-    """
+    """Return a check as text, ``reworded`` where it quotes errors; without ``details`` the pairs that matter most."""
     return "\n".join(printable(line) for line in _lines(check, reworded, details))
 
 

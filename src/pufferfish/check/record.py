@@ -140,39 +140,27 @@ class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A richer model, whether the data demand it, and what the checked model's noise leaks to somebody who knows it.
-
-    Parameters
-    ----------
-    kind : {"pooled", "own", "hour", "order2", "stays", "own order2", "own stays", "forgets"}
-        One chain fitted to these data; everybody's own; a matrix for each hour; a chain of order 2; several kinds of
-        stay; everybody's own of these; how soon the least forgetful subject forgets.
-    nats, error
-        By how much it makes left-out days likelier than Θ does, and the standard error; None where Θ says no
-        likelihoods, or that was not asked.
-    leakage
-        In nats; infinite where nothing is proved.
-    noise_multiplier, least
-        The noise that this model needs at the same ε, and the same by days drawn again, 10%, where a member of Θ says
-        no likelihoods.
-    by_chance
-        The largest noise multiplier at ε = 1 that everybody's own chains need by chance in a long series, where all
-        live by one: the largest of 20 draws.
-    decided_by
-        The member that decides, where there are several.
-    reason
-        Why there are no numbers.
-    """
+    """A richer model, whether the data demand it, and what the checked model's noise leaks to somebody who knows it."""
 
     kind: str
+    """What it knows: one chain of these data ("pooled"), everybody's ("own"), a matrix for each "hour", "order2", kinds
+    of stay ("stays"), everybody's own of these ("own order2", "own stays"), or how soon the least forgetful subject
+    "forgets"; of networks "tables" or "arrow".
+    """
     nats: float | None = None
     error: float | None = None
+    """By how much it makes left-out days likelier than Θ, and the standard error; None where that is not asked."""
     leakage: float | None = None
+    """In nats; infinite where nothing is proved."""
     noise_multiplier: float | None = None
     least: float | None = None
+    """The noise that it needs at the same ε, and, where Θ says no likelihoods, the 10% quantile by resampled days."""
     by_chance: float | None = None
+    """The largest multiplier at ε = 1 that own chains need by chance in a long series: of 20 draws from one chain."""
     decided_by: str | None = None
+    """The member that decides, where there are several."""
     reason: str | None = None
+    """Why there are no numbers."""
 
     @property
     def demanded(self) -> bool:
@@ -276,10 +264,7 @@ _LARGEST = 2**25  # bytes of a file that may be a record: ledgers grow
 
 
 def with_verdict(model: Model, check: Checked, data: "Sequences | Rows") -> Model:
-    """Return a model that says what its check against these data found.
-
-    Where another table condemned it, that stays: what one table contradicts is not mended by another.
-    """
+    """Return a model that says what its check found; one that another table condemned stays condemned."""
     before = model.checked
     if before is not None and before.word == CONDEMNED and before.fingerprint != data.fingerprint:
         return model
@@ -295,10 +280,7 @@ def with_verdict(model: Model, check: Checked, data: "Sequences | Rows") -> Mode
 
 
 def protecting(table: str, folders: Iterable[str | os.PathLike[str]]) -> Path | None:
-    """Return a ledger or a release in some folders that is about a table of this name; None where there is none.
-
-    A table of several files has the names of all of them, and is about each.
-    """
+    """Return a ledger or release in some folders that is about a table, or file of one, of this name; None for none."""
     names = set(_files_of(table))
     for folder in dict.fromkeys(Path(folder).resolve() for folder in folders):
         for path in sorted(folder.glob("*.json")):

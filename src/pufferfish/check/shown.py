@@ -51,10 +51,7 @@ def draw_check(check: CheckFields) -> "Figure":
 
 
 def _stays(axes: Any, check: CheckFields) -> None:
-    """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
-
-    A quantile that is not reached stands above, hollow.
-    """
+    """Draw mean and high quantile of stays, the model's from least to most; one not reached stands above, hollow."""
     usual = usual_states(check)
     aside = 0.025 * len(usual)  # as far on paper, however many states there are
     for place, x in enumerate(usual):
@@ -132,8 +129,6 @@ def _hours(axes: Any, check: CheckFields) -> None:
 def _apart(shares: list[float]) -> list[float]:
     """Return where names stand beside shares: from the lowest upwards, none over another.
 
-    Examples
-    --------
     >>> [round(place, 3) for place in _apart([0.5, 0.0, 0.01])]
     [0.5, 0.02, 0.07]
     """

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from pufferfish._base.view import counted
+from pufferfish._base.view import counted, in_columns
 from pufferfish._base.words import at_most, number
 from pufferfish.check.record import CheckFields, Remedy, RicherModel, SubjectCheck, Verdict
 from pufferfish.errors import printable
@@ -79,11 +79,7 @@ def verdict_of(
     coverage: str = "",
     fit: str = "pufferfish fit TABLE",
 ) -> Verdict:
-    """Return whether to go on with a class, why, and what to do next.
-
-    ``noise`` is the multiplier of the noise that the class needs, and ``fit`` the command that fits one chain to the
-    same table; where the class was fitted to that, it was to the ``same_people``.
-    """
+    """Return whether to go on with a class of this ``noise``, why, and what to do next, by the command ``fit``."""
     return _Judge(richer, subjects, epsilon, noise).verdict(same_people, coverage, fit)
 
 
@@ -228,11 +224,7 @@ _MOST_SUBJECTS, _MOST_STATES = 12, 8
 
 
 def text_of(check: CheckFields, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
-    """Return a check as text: the verdict, then the numbers it rests on.
-
-    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words. Without
-    ``details`` the subjects and the hours are told only where the verdict speaks of them, and overlaps never.
-    """
+    """Return a check as text, ``reworded`` where it quotes errors; without ``details`` what the verdict speaks of."""
     return "\n".join(printable(line) for line in _lines(check, reworded, details))
 
 
@@ -396,9 +388,5 @@ def _range(least: float, most: float) -> str:
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Iterator[str]:
     """Yield lines with aligned columns, the first ``texts`` of them to the left; none without rows."""
     lines = [tuple(head), *map(tuple, rows)]
-    if len(lines) == 1:
-        return
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    for line in lines:
-        cells = [f"{cell:{'<' if i < texts else '>'}{widths[i]}}" for i, cell in enumerate(line)]
-        yield "  " + "  ".join(cells).rstrip()
+    if len(lines) > 1:
+        yield from (f"  {line}" for line in in_columns(lines, [i >= texts for i in range(len(head))]))

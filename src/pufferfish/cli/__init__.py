@@ -46,11 +46,15 @@ _COMMANDS = {
 """What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""
 
 
+_WITH = {"words": "report", "checker": "certify"}
+"""Commands that stand in the file of another one."""
+
+
 class Commands(click.Group):
     """Commands that are loaded when they are called, and whose known errors become one line and exit code 2."""
 
     what_they_do: Mapping[str, str] = _COMMANDS
-    modules: Mapping[str, str] = {name: f"pufferfish.cli.{name}" for name in _COMMANDS}
+    modules: Mapping[str, str] = {name: f"pufferfish.cli.{_WITH.get(name, name)}" for name in _COMMANDS}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they are mostly used."""

@@ -14,7 +14,7 @@ from pufferfish._base.writing import Kind, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, require_matplotlib
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import flag, node_names, option, split_groupings
+from pufferfish.cli.options import flag, node_names, one_or_list, option, split_groupings
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.data.read import check_reading
@@ -40,12 +40,7 @@ Target = tuple[str, str | None, Kind]
 
 
 def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], overwrite: bool) -> None:
-    """Refuse what could not or must not be written, before any noise is drawn.
-
-    Never what is to be read, nor one file for two options, nor a name that promises another kind of file. What is there
-    already is replaced only if it is of the kind that will be written; a picture or table may be made anew, a record
-    only with ``overwrite``.
-    """
+    """Refuse what could not or must not be written: an input, a file named twice, another kind of file, or a record."""
     files = [(named, path, kind) for named, path, kind in targets if path is not None]
     for named, path, kind in files:
         if any(same_file(path, source) for source in inputs):
@@ -157,10 +152,7 @@ class GroupedReading(Reading):
 
 @contextmanager
 def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str] | SparkFiles]":
-    """Open what a command reads: files, or with ``--spark`` those of a cluster.
-
-    The cluster is let go when the table is read: noise is calibrated here.
-    """
+    """Open files, or with ``--spark`` those of a cluster, which is let go once read: noise is calibrated here."""
     master = reading.spark
     stray = [path for path in paths[1:] if not (os.path.splitext(path)[1] or is_address(path))]
     if master is None and stray:
@@ -170,7 +162,7 @@ def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str]
         )
     rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:
-        yield paths[0] if len(paths) == 1 else [*paths]
+        yield one_or_list(paths)
         return
     from pufferfish.data.spark import spark_files, spark_session  # here: a command may read no table
 
@@ -189,12 +181,7 @@ def read_under(
     *,
     again: bool = False,
 ) -> Sequences | Rows:
-    """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network.
-
-    Columns that a query counts together are counted so. Chains that are not read as those of a ledger are refused, and
-    records of another step than the model's. Of a table that grows, rows are left out that the ledger has of an earlier
-    release of the same query, unless they are asked for ``again``.
-    """
+    """Read a table as a model, a ledger and a query say; of one that grows what is new, or all ``again``."""
     if model.theta.networks:
         return _rows(table, model, reading, query)
     arguments = _of_chains(model, reading)

@@ -1,16 +1,17 @@
-"""``pufferfish certify``: a proof of a release that was made, for a checker that shares no code with this program."""
+"""``pufferfish certify``: a proof of a release that was made, for what ``pufferfish checker`` writes."""
 
 import json
 from dataclasses import dataclass
-
-import click
+from pathlib import Path
 
 from pufferfish._base.words import at_most
+from pufferfish._base.writing import Kind, write_whole
 from pufferfish.cli._tables import check_targets
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
-from pufferfish.errors import printable
 from pufferfish.release import PROOF, Release, certify
+from pufferfish.release.checker import check, check_more, check_networks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,47 @@ def certify_command(options: CertifyOptions) -> None:
     with progress("finding a proof"):
         certificate = certify(releases[0] if len(releases) == 1 else releases)
     certificate.to_json(options.output, overwrite=options.overwrite)
-    click.echo(printable(f"written: {options.output}"))
+    say(f"written: {options.output}")
     if len(releases) > 1:
-        click.echo(f"together they cost at most ε = {at_most(json.loads(certificate.proof)['epsilon'])}")
+        say(f"together they cost at most ε = {at_most(json.loads(certificate.proof)['epsilon'])}")
+
+
+# -- The programs that check proofs, to be read and run by whoever trusts nobody ------------------------------------
+
+_SOURCES = tuple(Path(part.__file__) for part in (check, check_networks, check_more))
+
+_CHECKER = Kind(
+    "checker",
+    lambda content: any(content.startswith(source.read_bytes()[:60]) for source in _SOURCES),
+    "it is another version",
+    (".py",),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckerOptions:
+    """Where the checker goes."""
+
+    output: str = argument("FILE")
+    overwrite: bool = option("Replace the checker of another version.")
+
+
+@command("checker", CheckerOptions)
+def checker_command(options: CheckerOptions) -> None:
+    """Write the checker of certificates, a file of Python that needs nothing else, and two that use it beside it.
+
+    check_networks.py covers tables of Bayesian networks; check_more.py that and more: clocks, order 2, every first law,
+    totals of several releases. They are written where FILE is named check.py, for they look for that name.
+
+    \b
+    Example:
+      pufferfish checker check.py
+      python check.py release.json proof.json model.json
+    """
+    first = Path(options.output)
+    more = [first.with_name(source.name) for source in _SOURCES[1:]] if first.name == "check.py" else []
+    files = [first, *more]
+    check_targets([("FILE", str(file), _CHECKER) for file in files], inputs=(), overwrite=options.overwrite)
+    for file, source in zip(files, _SOURCES, strict=False):
+        write_whole(file, source.read_bytes(), _CHECKER, overwrite=options.overwrite)
+    say(f"written: {', '.join(map(str, files))}; run it by: python {options.output} RELEASE PROOF [MODEL]")

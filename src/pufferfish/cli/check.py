@@ -13,13 +13,13 @@ from pufferfish.check.record import CHECK, protecting, with_verdict
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under
-from pufferfish.cli.messages import as_options
+from pufferfish.cli.messages import as_options, say
 from pufferfish.cli.options import accept_option, argument, command, flag, node_names, option
 from pufferfish.cli.print import progress
 from pufferfish.cli.project import from_project
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import Model, is_bif, read_model, write_model
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.release.released_check import check_released, released_text
@@ -93,14 +93,14 @@ def check_command(options: CheckOptions) -> None:
         more = "every subject, how soon states are forgotten, and the hours"
     click.echo(text)
     if not options.details:
-        click.echo(f"\n--details prints more: {more}")
+        say("", f"--details prints more: {more}")
     if output is not None:
         check.to_json(output, overwrite=options.overwrite)
-        click.echo(printable(f"written: {output}"))
+        say(f"written: {output}")
     if plot is not None and isinstance(check, ModelCheck):
         save_figure(draw_check(check), plot)
-        click.echo(printable(f"written: {plot}"))
-    click.echo(printable(_kept(options, model, check, read)))
+        say(f"written: {plot}")
+    say(_kept(options, model, check, read))
 
 
 def _check_released(options: CheckOptions, model: Model) -> None:
@@ -115,7 +115,7 @@ def _check_released(options: CheckOptions, model: Model) -> None:
     click.echo(released_text(check, details=options.details))
     if options.output is not None:
         check.to_json(options.output, overwrite=options.overwrite)
-        click.echo(printable(f"written: {options.output}"))
+        say(f"written: {options.output}")
 
 
 def _kept(options: CheckOptions, model: Model, check: ModelCheck | NetworkCheck, read: Sequences | Rows) -> str:

@@ -12,6 +12,7 @@ from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli._tables import BY_HELP, GroupedReading, check_targets, opened, read_under
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
@@ -38,7 +39,7 @@ from pufferfish.compare.comparison import Comparison, report_together
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.noise import draw_noise
 from pufferfish.data import Rows, Sequences
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import read_model
 from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
@@ -110,9 +111,7 @@ def compare_command(options: CompareOptions) -> None:
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --protect 1h --promises
-      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
       pufferfish compare model.json --length 5000 --query histogram --query cdf --epsilon 1 --report preview.html
-      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --mechanisms propagation,mqm-exact
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --by hour,sex --epsilon 1
     """
@@ -169,10 +168,9 @@ def compare_command(options: CompareOptions) -> None:
         compared.append((contest, found))
     if data is not None:
         nodes = [state_label(node) for network in theta.networks[:1] for node in network.nodes]
-        click.echo(printable(read_line(data, nodes)))
+        say(read_line(data, nodes))
     for query, (contest, found) in zip(queries, compared, strict=True):
-        for said in notes_of_query(query, model):
-            click.echo(said)
+        say(*notes_of_query(query, model))
         taken = next((row for row in found if row.recommended), None)
         if taken is not None:
             calibration = contest.calibration(taken)
@@ -180,8 +178,7 @@ def compare_command(options: CompareOptions) -> None:
                 print_promises(calibration.promises(step))
             if options.table or options.length:
                 _warn_of_few(calibration, data)
-        for line in _lines_of_size(options, theta, query, length):
-            click.echo(line)
+        say(*_lines_of_size(options, theta, query, length))
     contest, found = compared[0]
     if found.rows[0].epsilon is None and epsilon is None:
         return  # no mechanism applies, and there is nothing to draw
@@ -192,7 +189,7 @@ def compare_command(options: CompareOptions) -> None:
             assumed = None if data is None or taken is None else assumed_of(data.base, of_chains=theta.of_chains)
             told = [_release_command(options, text) for text in asked]
             report_together([found for _, found in compared], options.report, assumptions=assumed, commands=told)
-        click.echo(printable(f"written: {options.report}"))
+        say(f"written: {options.report}")
 
 
 def _length_given(texts: tuple[str, ...], theta: Theta) -> Any:
@@ -233,12 +230,12 @@ def _draw_pictures(
         of = _chains(chains) if chains else counted(length, "row")
         made = [f"Noise against ε for the query {query.kind}: {of}", f"Θ: {theta.origin}"]
         save_figure(draw_noise(noise, floor, made, here.measure), options.plot)
-        click.echo(printable(f"written: {options.plot}"))
+        say(f"written: {options.plot}")
     if options.draw is not None:
         with progress("drawing the network"):
             calibration = MarkovQuilt(theta, length=length, secrets=secret).calibrate(query, epsilon)
         save_figure(draw_network(theta.networks[calibration.witness.theta], calibration), options.draw)
-        click.echo(printable(f"written: {options.draw}"))
+        say(f"written: {options.draw}")
 
 
 def _release_command(options: CompareOptions, query: str | None) -> str:
@@ -268,7 +265,7 @@ def _warn_of_few(calibration: Calibration, data: Sequences | Rows | None) -> Non
         print_warnings(few_as_planned(calibration))
         return
     groups = data.groups
-    click.echo("above: errors for all records together; below: for each group")
+    say("above: errors for all records together; below: for each group")
     print_group_errors(data, calibration)
     print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
 
@@ -288,8 +285,6 @@ def _kinds_asked(
 def _chains(lengths: Sequence[int]) -> str:
     """Say how many chains and records there are.
 
-    Examples
-    --------
     >>> _chains([5000]), _chains([20, 1500])
     ('1 chain with 5,000 records', '2 chains with 1,520 records')
     """

@@ -23,22 +23,12 @@ class _OrFiles(ShellComplete):
             return completions
         return [CompletionItem(incomplete, type="file")]
 
-
-class _Bash(_OrFiles, BashComplete):
-    """For bash; its version is not asked, for the script is the same."""
-
-    source = ShellComplete.source
+    source = ShellComplete.source  # as bash's own asks for its version, and the script is the same
 
 
-class _Zsh(_OrFiles, ZshComplete):
-    """For zsh."""
-
-
-class _Fish(_OrFiles, FishComplete):
-    """For fish."""
-
-
-_SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+_SHELLS: dict[str, type[ShellComplete]] = {
+    each.name: type(each.__name__, (_OrFiles, each), {}) for each in (BashComplete, ZshComplete, FishComplete)
+}
 for _name, _shell in _SHELLS.items():
     add_completion_class(_shell, _name)
 

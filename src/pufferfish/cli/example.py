@@ -10,7 +10,8 @@ import click
 
 from pufferfish._base.reading import display_path
 from pufferfish._base.writing import Kind, Output
-from pufferfish.errors import ParameterError, printable
+from pufferfish.cli.messages import say
+from pufferfish.errors import ParameterError
 
 _NEXT = {"rest": {"rest": 0.95, "active": 0.05}, "active": {"active": 0.85, "rest": 0.15}}
 """How often each state follows each."""
@@ -77,8 +78,8 @@ def example_command(folder: str, week: bool, power: bool) -> None:
             output.write(("\n".join(rows) + "\n").encode())
     reading = "--state watts --time minute" if power else "--state activity --subject id --time minute"
     bins = ' --bins "0,500,...,5000"' if power else ""
-    click.echo(printable(f"written: {', '.join(map(str, paths))}"))
-    click.echo(f"made up; read both with {reading} --max-gap 1min{bins}")
+    say(f"written: {', '.join(map(str, paths))}")
+    say(f"made up; read both with {reading} --max-gap 1min{bins}")
 
 
 def _chance(*of: object) -> float:

@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import split_list
-from pufferfish._base.view import counted, grid_lines, listed_in_short
+from pufferfish._base.view import counted, grid_lines
+from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import WHOLE, accept_option, argument, command, flag, option, refuse_given, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import OTHER, words_for_missing
-from pufferfish.errors import DataError, ModelError, ParameterError, printable
-from pufferfish.fit.chain import SMOOTHING, fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.fit.chain import SMOOTHING, check_confidence, fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit.defend import DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, LeftOut
@@ -160,6 +162,7 @@ class FitOptions:
                 raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
             allow = "because bounds allow transitions that never occur: leave it out"
             refuse_given(self, ("smoothing",), f"--confidence does not use {{}}, {allow}")
+            check_confidence(self.confidence)
         if self.each_subject:
             says = "--each-subject gives every subject one matrix: leave out {}, or --each-subject"
             refuse_given(self, _OF_ONE_MATRIX, says)
@@ -191,7 +194,6 @@ def fit_command(options: FitOptions) -> None:
       pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --stays \\
         --output stays.json
-      pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
         --output hourly.json
@@ -218,15 +220,14 @@ def fit_command(options: FitOptions) -> None:
     (write_bif if bif else write_model)(model, options.output)
     if options.plot is not None:
         save_figure(figure, options.plot)
-    click.echo(printable(lines[0]))
+    say(lines[0])
     for grid in grids:
         click.echo("\n".join(grid_lines(grid)))
-    for line in [*merged, *lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
-        click.echo(printable(line))
+    say(*merged, *lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}")
     if bif:
-        click.echo("A BIF file does not hold what it was fitted to, so a release of that same table cannot be refused.")
+        say("A BIF file does not hold what it was fitted to, so a release of that same table cannot be refused.")
     if model.fitted_on is not None:
-        click.echo("Treat this file as public from now on, and use it only for other data than the data it came from.")
+        say("Treat this file as public from now on, and use it only for other data than the data it came from.")
 
 
 _Table: TypeAlias = "str | list[str] | SparkFiles | None"
@@ -272,7 +273,7 @@ def _merged(options: FitOptions, table: _Table, states: list[str] | None) -> tup
 
 
 def _few(names: Sequence[str]) -> str:
-    return listed_in_short([repr(name) for name in names])
+    return names_of(map(repr, names), 8)
 
 
 def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions) -> list[str]:

@@ -16,13 +16,13 @@ from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._base.writing import Kind, check_output, write_whole
 from pufferfish.cli._tables import ChainReading
-from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argument, command, option
+from pufferfish.cli.messages import rows_are_read, say
+from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argument, command, one_or_list, option
 from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.errors import ParameterError, shortened
 from pufferfish.ledger import shown_where
 from pufferfish.ledger.book import positive
 
@@ -76,7 +76,7 @@ def init_command(options: InitOptions) -> None:
     file = new_file()
     target = check_output(file, _PROJECT, overwrite=options.overwrite)
     rows_are_read()
-    present = columns(list(options.tables) if len(options.tables) > 1 else options.tables[0])
+    present = columns(one_or_list(options.tables))
     reading, public = _reading(options, present)
     budget = options.budget
     if budget is None:
@@ -87,22 +87,22 @@ def init_command(options: InitOptions) -> None:
     above = options.above
     above = above if above.words is None else replace(above, words=_seen(above.words, file))
     paths = [_seen(path, file) for path in options.tables]
-    content = _written(keys, {"path": paths[0] if len(paths) == 1 else paths, **reading}, above)
+    content = _written(keys, {"path": one_or_list(paths), **reading}, above)
     write_whole(target, content.encode(), _PROJECT, overwrite=options.overwrite)
     load_project(file)  # what this program wrote, it reads
     if public is not None:
         subjects = "1 chain" if public.names is None else counted(public.subjects, "subject")
         step = "" if public.usual_step is None else f", most of them {public.usual_step} after the one before"
-        click.echo(printable(f"{counted(public.records, 'record')} of {subjects}{step}"))
+        say(f"{counted(public.records, 'record')} of {subjects}{step}")
         print_warnings(public.warnings)
-    click.echo(printable(f"written: {file}"))
+    say(f"written: {file}")
     model, ledger = options.model, options.ledger
-    click.echo("next:")
+    say("next:")
     if not Path(model).exists():
-        click.echo(printable(f"  pufferfish fit PUBLIC.csv    # writes {model}; never from this table"))
+        say(f"  pufferfish fit PUBLIC.csv    # writes {model}; never from this table")
     if not Path(ledger).exists():
-        click.echo(printable(f"  pufferfish ledger create     # makes {shown_where(ledger)}"))
-    click.echo("  pufferfish release --query histogram --epsilon 0.5")
+        say(f"  pufferfish ledger create     # makes {shown_where(ledger)}")
+    say("  pufferfish release --query histogram --epsilon 0.5")
 
 
 def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, Any], Sequences | None]:
@@ -124,12 +124,10 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
     public = None
     if "time" in given:
         asked = {name: given[name] for name in ("subject", "time", "time_zone", "ambiguous", "step") if name in given}
-        source: Any = list(options.tables) if len(options.tables) > 1 else options.tables[0]
-        gap = given.get("max_gap")
-        public = read_lengths(source, **asked, max_gap=gap) if gap else None
-        if gap is None and sys.stdin.isatty():
+        if "max_gap" not in given and sys.stdin.isatty():
             given["max_gap"] = click.prompt("Longest time from one record to the next, such as 1min")
-            public = read_lengths(source, **asked, max_gap=given["max_gap"])
+        if gap := given.get("max_gap"):
+            public = read_lengths(one_or_list(options.tables), **asked, max_gap=gap)
     return given, public
 
 
@@ -150,10 +148,7 @@ def _seen(path: str, file: str) -> str:
 
 
 def _written(keys: dict[str, Any], table: dict[str, Any], above: CoverOptions) -> str:
-    """Return the content of a file: text of JSON is text of TOML, and so are numbers and lists.
-
-    What of a report is not given stands there as a comment.
-    """
+    """Return the content of a file: JSON's texts, numbers and lists are TOML's; what is not given is a comment."""
     top, rows = ([f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in part.items()] for part in (keys, table))
     lines = ["# What every pufferfish command of this folder would repeat; options on a command line come first.", *top]
     report: list[str] = []

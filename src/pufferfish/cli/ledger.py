@@ -8,11 +8,12 @@ import numpy as np
 
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.view import counted
-from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.words import at_least, at_most, names_of, number
 from pufferfish._base.writing import same_file
 from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_FAILED,
@@ -35,7 +36,7 @@ from pufferfish.cli.project import here
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.read import check_reading
 from pufferfish.data.sequences import Base
-from pufferfish.errors import BudgetExceeded, ParameterError, printable
+from pufferfish.errors import BudgetExceeded, ParameterError
 from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import ALL_TELL, part_of
@@ -135,18 +136,16 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     print_warnings(() if data is None else warnings_of_stretch(data, bound.protection))
     ledger = Ledger(bound, options.budget, base=base, grows=options.grows)
     ledger.save(options.ledger)
-    click.echo(printable(f"counts what is told of {ledger.hides}"))
+    say(f"counts what is told of {ledger.hides}")
     if not options.grows:  # losses add, and leakage does not
         query, tried = Marginals() if bound.networks else Histogram(), Ledger(bound, 1e6)
         for _ in range(2):
             tried.spend(bound.calibrate(query, 1.0))
-        click.echo(f"two releases of ε = 1 each, of {query.kind}, cost {at_most(tried.spent)} together")
+        say(f"two releases of ε = 1 each, of {query.kind}, cost {at_most(tried.spent)} together")
     size = "a table that grows, for ever" if options.grows or data is None else _size(data)
-    click.echo(f"ledger for {size}, budget {number(options.budget, 6)}")
-    click.echo(printable(f"written: {shown_where(options.ledger)}"))
+    say(f"ledger for {size}, budget {number(options.budget, 6)}", f"written: {shown_where(options.ledger)}")
     if path is not None:
-        lock = needed[-1]
-        click.echo(printable(f"{lock} is an empty lock file; leave it in place"))
+        say(f"{needed[-1]} is an empty lock file; leave it in place")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,41 +182,42 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
     Example:
       pufferfish ledger plan book.json --query histogram --every 1w --also transitions --every 4w
     """
-    ledger = Ledger.open(options.ledger)
-    texts = [*[options.query] * options.levels, *options.also]
-    if options.levels > 1 and not options.every:
-        raise ParameterError(f"--levels {options.levels} needs --every for each level, such as --every 1w --every 13w")
+    ledger, levels = Ledger.open(options.ledger), options.levels
+    texts = [*[options.query] * levels, *options.also]
+    if levels > 1 and not options.every:
+        raise ParameterError(f"--levels {levels} needs --every for each level, such as --every 1w --every 13w")
     if options.every and len(options.every) != len(texts):
-        what = "queries, each level for itself" if options.levels > 1 else "queries"
-        given = f"--every is given {len(options.every)} times for {len(texts)} {what}"
-        raise ParameterError(f"{given}: give one for each")
-    parts = [_parts_of(every, options.every[0]) for every in options.every[: options.levels]]
+        what = "queries, each level for itself" if levels > 1 else "queries"
+        raise ParameterError(f"--every is given {len(options.every)} times for {len(texts)} {what}: give one for each")
+    parts = [_parts_of(every, options.every[0]) for every in options.every[:levels]]
     bins = ledger.base.bins if isinstance(ledger.base, Base) else None
     queries = [query_of(text, ledger.bound.theta, bins=bins) for text in texts]
     times = [f", every {every}" for every in options.every] or [""] * len(texts)
     notes = [f"plan: {text}{every}" for text, every in zip(texts, times, strict=True)]
     with progress("looking for noise"):
-        once = ledger.plan(queries[options.levels - 1 :], up_to=options.up_to, dry_run=True)[0]  # without levels
+        once = ledger.plan(queries[levels - 1 :], up_to=options.up_to, dry_run=True)[0]  # without levels
         before, plans = ledger.spent, ledger.plan(queries, up_to=options.up_to, notes=notes, dry_run=options.dry_run)
     rows = [(plan.what.removeprefix("plan: "), f"{plan.unit_scale:.6g}", f"{plan.error_95:.4g}") for plan in plans]
     print_table(("for ever", "noise scale, in counts", "± 95%"), rows, names=1)
     for plan, every, part in zip(plans[1:], options.every[1:], parts[1:], strict=False):
         as_sum, alone = (laplace_sum((each.unit_scale,) * part).accuracy(0.05) for each in (plans[0], once))
-        click.echo(
+        say(
             f"a total of {every}: ± {plan.error_95} by its own release, ± {as_sum} as the sum of {part} releases; "
             f"without levels ± {alone}, and ± {once.error_95} of one release"
         )
     spent = plans[-1].spent
-    click.echo(printable(f"in all at most ε = {at_most(spent)} about {ledger.hides}, after any number of releases"))
-    click.echo(f"spent so far: {at_most(before)}")
-    click.echo("a step from the last row of one release to the first row of the next is counted in neither")
+    say(
+        f"in all at most ε = {at_most(spent)} about {ledger.hides}, after any number of releases",
+        f"spent so far: {at_most(before)}",
+        "a step from the last row of one release to the first row of the next is counted in neither",
+    )
     if options.dry_run:
-        click.echo("a dry run: nothing was reserved; the same command without --dry-run does")
+        say("a dry run: nothing was reserved; the same command without --dry-run does")
         return
-    if options.levels > 1:
-        click.echo("release the first level with --planned, each other one with --planned --again")
-    reserved = f"reserved in {shown_where(options.ledger)}: {at_most(spent)} of {number(ledger.budget, 6)}"
-    click.echo(printable(f"{reserved}; release with --planned"))
+    if levels > 1:
+        say("release the first level with --planned, each other one with --planned --again")
+    reserved = f"{at_most(spent)} of {number(ledger.budget, 6)}"
+    say(f"reserved in {shown_where(options.ledger)}: {reserved}; release with --planned")
 
 
 def _parts_of(long: str, short: str) -> int:
@@ -256,28 +256,28 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
     before, budget = ledger.spent, number(ledger.budget, 6)
     with progress("charging all releases again"):
         entry = ledger.change(model, dry_run=True)
-    click.echo(printable(f"old Θ: {ledger.bound.theta.origin}"))
-    click.echo(printable(f"new Θ: {model.theta.origin}{_differing(ledger.bound.theta, model.theta)}"))
     charged = counted(sum(known.theta is None for known in ledger.entries), "entry", "entries")
     never = "; it never falls" if entry.spent == before else ""
-    spent = f"spent {at_most(before)} before, {at_most(entry.spent)} now, of {budget}{never}"
-    click.echo(f"{charged} charged again: {spent}")
+    say(
+        f"old Θ: {ledger.bound.theta.origin}",
+        f"new Θ: {model.theta.origin}{_differing(ledger.bound.theta, model.theta)}",
+        f"{charged} charged again: spent {at_most(before)} before, {at_most(entry.spent)} now, of {budget}{never}",
+    )
     if entry.spent > ledger.budget:
         if "budget" not in options.accept:
             raise BudgetExceeded(
                 f"under {options.model} {at_most(entry.spent)} are already spent, above the budget of {budget}, so "
                 "nothing more could be released. To change the model anyway, give --accept budget"
             )
-        click.echo("more than the budget is spent: nothing more can be released")
+        say("more than the budget is spent: nothing more can be released")
     if options.dry_run:
-        click.echo("a dry run: nothing was changed; the same command without --dry-run does")
+        say("a dry run: nothing was changed; the same command without --dry-run does")
         return
-    number_of = ledger.change(model).number
-    click.echo(printable(f"written: {shown_where(options.ledger)}, entry {number_of}"))
+    say(f"written: {shown_where(options.ledger)}, entry {ledger.change(model).number}")
     project = here()
     named = None if project is None else project.keys.get("model")
     if project is not None and named is not None and project.path_of(named) != options.model:
-        click.echo(printable(f"pufferfish.toml still names the model {named}: write {options.model} there"))
+        say(f"pufferfish.toml still names the model {named}: write {options.model} there")
 
 
 def _differing(old: Theta, new: Theta) -> str:
@@ -314,18 +314,23 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
     """
     check_targets([("--plot", options.plot, PICTURE)], inputs=files_of(options.ledger), overwrite=False)
     ledger = Ledger.open(options.ledger)
-    click.echo(printable(f"counts what is told of {ledger.hides}"))
-    rows = list[tuple[str, ...]]()
-    for entry in ledger.entries:
-        alone = "" if entry.epsilon is None else at_most(entry.epsilon)
-        description = ", ".join(filter(None, (entry.what, part_of(entry, ledger))))
-        rows.append((str(entry.number), entry.created[:19], description, alone, at_most(entry.spent)))
+    say(f"counts what is told of {ledger.hides}")
+    rows = [
+        (
+            f"{entry.number}",
+            entry.created[:19],
+            ", ".join(filter(None, (entry.what, part_of(entry, ledger)))),
+            "" if entry.epsilon is None else at_most(entry.epsilon),
+            at_most(entry.spent),
+        )
+        for entry in ledger.entries
+    ]
     if rows:
         print_table(("", "when (UTC)", "what", "alone", "together"), rows, names=3)
     base = ledger.base
     if base is not None:
-        click.echo(printable(f"table {base.source}, {_columns(base)}; Θ: {ledger.bound.theta.origin}"))
-    click.echo(
+        say(f"table {base.source}, {_columns(base)}; Θ: {ledger.bound.theta.origin}")
+    say(
         f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)} by {ledger.bound.title}, "
         f"remaining {at_least(ledger.remaining)}"
     )
@@ -335,7 +340,7 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
         print_promises(promises, ALL_TELL)
     if options.plot is not None:
         save_figure(ledger.plot(), options.plot)
-        click.echo(printable(f"written: {options.plot}"))
+        say(f"written: {options.plot}")
 
 
 def _size(data: Sequences | Rows) -> str:
@@ -347,5 +352,4 @@ def _size(data: Sequences | Rows) -> str:
 def _columns(base: Base | RowsBase) -> str:
     if isinstance(base, Base):
         return f"column {base.state}"
-    names = list(base.columns.values())
-    return f"columns {', '.join(names[:8])}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"columns {names_of(base.columns.values(), 8)}"

@@ -1,15 +1,11 @@
 """What is said on standard error, and with ``--quiet-errors`` how little.
 
-The text of a refusal may quote states, subjects or numbers of rows. Who keeps logs that others read asks for
-``--quiet-errors``: from the moment a table is opened nothing but fixed sentences reaches standard error, whoever wants
-to write there: this program, Python, or a library below it. An error says by ``public`` that its text depends on no
-row; where there is doubt it does not, so what nobody thought of is quiet too.
+The text of a refusal may quote states, subjects or numbers of rows. With ``--quiet-errors``, for logs that others read,
+nothing but fixed sentences reaches standard error once a table is opened, whoever wants to write there. An error says
+by ``public`` that its text depends on no row; where there is doubt it does not.
 
-The library names its arguments, and the command line has an option of the same name for each: ``--max-gap``, where
-Python says ``max_gap=``. So messages are turned here, in one place, as they are printed. What stands in quotes is a
-name of the user's, and stays. Marks around the arguments, put there where a message is written, would be lost or
-printed on the way: messages are put together from parts, and warnings go into records, which are for both kinds of
-readers.
+Messages of the library name arguments of Python, ``max_gap=``, which are turned here into options, ``--max-gap``, as
+they are printed: they are put together from parts, and warnings go into records, for readers of both kinds.
 """
 
 import os
@@ -95,6 +91,12 @@ def messages() -> Messages:
     return current if isinstance(current, Messages) else Messages()
 
 
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines that may hold names of the user's: what does not print is shown by its code."""
+    for line in lines:
+        click.echo(printable(line), err=err)
+
+
 def rows_are_read() -> None:
     """Say that rows of a table are read from now on; called before any file of rows is opened."""
     messages().begin()
@@ -113,19 +115,14 @@ _NAMES = (
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
-_FLAGS = {
-    "overwrite": "--overwrite",
-    "for_spreadsheets": "--for-spreadsheets",
-    "again": "--again",
-    "grows": "--grows",
-}
+_FLAGS = "overwrite|for_spreadsheets|again|grows"
 """In Python ``overwrite=True``."""
 
 _NUMBER = r"(?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan)"
 _ARGUMENT = re.compile(
     r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\")|ledger\.calibrate\(query, up_to=(?P<level>[\d.e-]+)\)"
     r"|(?P<call>\w\([^()]*\))"  # in Python
-    rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
+    rf"|(?<![\w./-])(?P<flag>{_FLAGS})=True"
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget|confidence)(?= is {_NUMBER},)"
     rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)"
@@ -137,8 +134,6 @@ _ARGUMENT = re.compile(
 def as_options(text: str) -> str:
     """Return a message that names options and not arguments of Python.
 
-    Examples
-    --------
     >>> as_options("the length of a step is unknown: give step=, or a longer max_gap")
     'the length of a step is unknown: give --step, or a longer --max-gap'
     >>> as_options("missing='refuse'; leave such rows out by where='sex != none'")
@@ -165,9 +160,7 @@ def _option(argument: re.Match[str]) -> str:
         return argument[0]
     if argument["level"] is not None:
         return f"--up-to {argument['level']}"
-    if argument["flag"] is not None:
-        return _FLAGS[argument["flag"]]
-    name = argument["name"] or argument["alone"] or argument["first"] or argument["file"] or "length"
+    name = next((argument[part] for part in ("flag", "name", "alone", "first", "file") if argument[part]), "length")
     value, quote = argument["value"], argument["quote"]
     if name == _VALID:
         return "--valid"

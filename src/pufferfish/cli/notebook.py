@@ -4,18 +4,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import write_whole
 from pufferfish.cli._tables import check_targets
-from pufferfish.cli.options import argument, command, option
-from pufferfish.errors import NotApplicableError, RecordError, printable
+from pufferfish.cli.messages import say
+from pufferfish.cli.options import argument, command, option, refuse_contradiction
+from pufferfish.errors import NotApplicableError, RecordError
 from pufferfish.ledger import Ledger, files_of, is_address, shown_where
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.again import NOTEBOOK, notebook_of
-from pufferfish.release.check import check_record
 from pufferfish.release.record import release_in
 from pufferfish.release.verify import ledger_findings
 
@@ -53,10 +51,7 @@ def notebook_command(options: NotebookOptions) -> None:
             "notebook repeats only releases of queries"
         )
     release = release_in(content, display_path(release_path))
-    try:
-        check_record(release)
-    except RecordError as error:
-        raise RecordError(f"{display_path(release_path)} contradicts itself: {error}") from error
+    refuse_contradiction(release, release_path)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger_path is not None:
         for finding in ledger_findings(release, ledger):
@@ -70,15 +65,15 @@ def notebook_command(options: NotebookOptions) -> None:
         named[-1] = shown_where(ledger.path)
     content = notebook_of(release, _seen_from(here, release_path), *named)
     write_whole(output, content, NOTEBOOK, overwrite=options.overwrite)
-    click.echo(printable(f"written: {output}"))
+    say(f"written: {output}")
     if ledger is not None and ledger_path is not None:
         spent = f"{at_most(ledger.spent)} of {number(ledger.budget, 6)}"
         left = f"{at_least(ledger.remaining)} of its budget is left"
         if ledger.remaining < release.epsilon:
             left += f", less than the ε = {at_most(release.epsilon)} of this release"
-        click.echo(printable(f"each run is charged to {shown_where(ledger_path)}: {spent} is spent, {left}"))
+        say(f"each run is charged to {shown_where(ledger_path)}: {spent} is spent, {left}")
     elif release.ledger is not None:
-        click.echo(
+        say(
             "this release was charged to a ledger: set LEDGER in the first cell of the notebook to its file, or give "
             "--ledger FILE; until then a run stops before it releases"
         )

@@ -10,13 +10,15 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 import click
 
 from pufferfish._base.checked import each_once, plain_number, plain_whole, split_list
-from pufferfish._base.reading import read_file
+from pufferfish._base.reading import display_path, read_file
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import MECHANISMS, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries.words import QUERY_WORDS
+from pufferfish.release.check import check_record
+from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.model_class import Theta
 
 Options = TypeVar("Options")
@@ -55,20 +57,13 @@ def option(
     example: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Declare that a field is an option of its own name, and of the type of the field.
-
-    ``settings`` are those of ``click.option``; ``read`` makes the value of the field from its text; an ``example``
-    stands in a new pufferfish.toml.
-    """
+    """Declare that a field is an option of its name and type, with settings of ``click.option``; ``read`` its text."""
     said = {"help": help, "metavar": metavar, **settings}
     return field(metadata={_OF_CLICK: (click.Option, said), "read": read, "example": example})
 
 
 def accept_option(**refusals: str) -> Any:
-    """Declare ``--accept``: for each refusal of a command that a user can accept its word, and what it means.
-
-    No word accepts two refusals of a command: who accepts one is still stopped by the others.
-    """
+    """Declare ``--accept``, with a word for each refusal of a command that a user can accept; none accepts two."""
     told = "; ".join(f"{word}: {what}" for word, what in refusals.items())
     return option(
         f"Release or continue despite one refusal, named by its word; may be repeated. {told}.",
@@ -84,10 +79,7 @@ def argument(metavar: str | None = None, **settings: Any) -> Any:
 def command(
     name: str, options: type[Options], group: click.Group | None = None
 ) -> Callable[[Callable[[Options], None]], click.Command]:
-    """Make a command of a function that takes its options as one object.
-
-    Fields that are dataclasses themselves are groups of options that several commands have.
-    """
+    """Make a command of a function of one object with all options; fields that are dataclasses are groups of them."""
 
     def decorate(function: Callable[[Options], None]) -> click.Command:
         @wraps(function)
@@ -110,6 +102,20 @@ def _parameters(options: type[Any]) -> Iterator[click.Parameter]:
             yield from _parameters(cast(type[Any], declared.type))
 
 
+def one_or_list(paths: Sequence[str]) -> Any:
+    """Return a table of one file, or of several, as the library takes it."""
+    return paths[0] if len(paths) == 1 else list(paths)
+
+
+def refuse_contradiction(release: ReleaseFields, path: str) -> None:
+    """Refuse a record in which something does not follow from the rest."""
+    try:
+        check_record(release)
+    except RecordError as error:
+        more = "pufferfish verify says all that is wrong"
+        raise RecordError(f"{display_path(path)} contradicts itself: {error}; {more}") from error
+
+
 def flag(name: str) -> str:
     """Return an option as it is given, by the name of its field."""
     return f"--{name.replace('_', '-')}"
@@ -130,13 +136,9 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
     kind: Any = get_args(declared.type)[0] if optional else declared.type
     several = get_origin(kind) is tuple
     kind = get_args(kind)[0] if several else kind
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {bool: {"is_flag": True}, float: {"type": NUMBER}, int: {"type": WHOLE}}.get(kind, {})
     if get_origin(kind) is Literal:
         known = {"type": click.Choice(get_args(kind))}
-    elif kind in (float, int):
-        known = {"type": NUMBER if kind is float else WHOLE}
-    elif kind is bool:
-        known = {"is_flag": True}
     if several:
         known |= {"multiple": True} if parameter is click.Option else {"nargs": -1}
     flags = [] if parameter is click.Argument else [flag(declared.name)]
@@ -241,10 +243,7 @@ def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
 def hidden_by(
     mechanism: type[Mechanism], protect: str | None, within: str | None, data: Sequences | Rows | None, model: Model
 ) -> dict[str, Any]:
-    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that hides one record only.
-
-    Without a table, which may say how long a step takes, any length of time is taken.
-    """
+    """Return what ``--protect`` and ``--within`` mean for a mechanism; without a table any length of time is taken."""
     step = step_in(data, model) or (protect if data is None else None)
     settings = protection_asked(protect, within, model.theta, step)
     if settings and not mechanism.hides_several:
@@ -269,8 +268,6 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
 def split_groupings(text: str) -> list[str]:
     """Return the groupings of a list with commas; a comma in quotes or brackets is part of a name.
 
-    Examples
-    --------
     >>> split_groupings('sex, col("team, name"),hour(time)')
     ['sex', 'col("team, name")', 'hour(time)']
     """
@@ -282,10 +279,7 @@ def split_groupings(text: str) -> list[str]:
 
 
 def state_list(text: str | None) -> list[str] | None:
-    """Return the states that an option names: a list with commas, or a file with a name in each line.
-
-    What has no comma is the name of a file: a model has two states or more, so no list is meant.
-    """
+    """Return the states of a list with commas, or of a file with one in each line: a model has two states or more."""
     if text is None or "," in text:
         return None if text is None else split_list(text)
     try:

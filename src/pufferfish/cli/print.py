@@ -9,14 +9,12 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from types import FrameType
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
-from pufferfish.cli.messages import messages, print_error
+from pufferfish._base.view import in_columns
+from pufferfish.cli.messages import messages, print_error, say
 from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.promises import promise_grid
@@ -94,9 +92,7 @@ def _lines(title: str) -> Generator[Listener]:
         while not over.wait(left):
             far = f"{share:.0%} of this step" if share else "at work"
             with suppress(OSError, ValueError):  # whoever read it has gone
-                click.echo(
-                    printable(f"{_named(title, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far"), err=True
-                )
+                say(f"{_named(title, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far", err=True)
             left = _THEN
 
     watcher = Thread(target=watch, name="progress", daemon=True)
@@ -113,16 +109,9 @@ def _named(title: str, stage: str) -> str:
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> None:
-    """Print a table at its own width: a cut number would be a wrong number.
-
-    The first ``names`` columns are words, on the left; the others are numbers, on the right.
-    """
-    table = Table(box=None, pad_edge=False)
-    for i, head in enumerate(heads):
-        table.add_column(Text(printable(head)), justify="left" if i < names else "right")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(width=10_000, soft_wrap=True).print(table)
+    """Print a table at its own width, for a cut number is a wrong one; the first ``names`` columns are words."""
+    cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
+    say(*in_columns(cells, [i >= names for i in range(len(heads))]))
 
 
 def print_promises(promises: Sequence[Promise], whose: str = "what this noise tells of") -> None:

@@ -85,10 +85,7 @@ class Project:
 
 
 def load_project(place: str | None) -> Project | None:
-    """Return the project of a folder, or of the one where the program runs; None where that has none.
-
-    Refused is a file that is named and not there, or is no such file.
-    """
+    """Return the project of a folder, or of the one where the program runs if any; a named one has to be there."""
     path = Path(FILE) if place is None else Path(place)
     path = path / FILE if path.is_dir() else path
     if place is None and not path.exists():
@@ -141,6 +138,12 @@ def _check_keys(keys: Mapping[str, Any]) -> None:
             _check_known(value, known)
         for key, inside in value.items():
             _check_kind(inside, text if known is None else known[key], f"{key if known else 'a value'} of [{name}]")
+    paths = {name: keys[name] for name in ("model", "ledger") if name in keys} | {
+        "path": keys.get("table", {}).get("path", [])
+    }
+    for name, path in paths.items():
+        if "" in ([path] if isinstance(path, str) else path):
+            raise ParameterError(f"{name} is empty, expected the name of a file: write one, or leave the line out")
     if not keys.get("budget", 1) > 0:
         raise ParameterError("budget is out of range, expected a number above 0")
 

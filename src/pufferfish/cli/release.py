@@ -23,7 +23,7 @@ from pufferfish._base.words import WEAK, at_most, change_of_odds, number
 from pufferfish._base.writing import Output, same_file
 from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import TABLE, GroupedReading, Target, check_options, check_targets, opened, read_under
-from pufferfish.cli.messages import messages, print_error
+from pufferfish.cli.messages import messages, print_error, say
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
@@ -287,7 +287,6 @@ def release_command(options: ReleaseOptions) -> None:
     Example:
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
-      pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
       pufferfish release patients.csv --model asia.bif --query joint:smoke,lung --epsilon 1 --output release.json
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
         --epsilon 1 --each-subject --output values.parquet
@@ -419,7 +418,7 @@ class Noise:
     calibration: Calibration
     warnings: list[str]
     """Those that the release keeps."""
-    epsilon_note: str | None
+    lines: list[str]
     """What an accuracy takes, ``--once`` took, and a certificate costs."""
     certificate: Certificate | None = None
 
@@ -456,7 +455,7 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
             price += groups if certificate.group_privacy else ""
         lines += [f"certificate: proved in whole numbers, with {price}"]
         calibration = certificate.calibration
-    return Noise(data, query, calibration, warnings, "\n".join(lines) or None, certificate)
+    return Noise(data, query, calibration, warnings, lines, certificate)
 
 
 def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, ledger: Ledger) -> None:
@@ -464,7 +463,7 @@ def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, l
     if data.read_before:
         left = counted(data.read_before, "row")
         said = f"{left} were read by an earlier release of this query and are left out (--again reads them too)"
-        click.echo(said, err=options.json)
+        say(said, err=options.json)
     late = ledger.late_steps(data, query)
     if late and options.no_late:
         raise ParameterError(
@@ -473,7 +472,7 @@ def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, l
     if late:
         twice = ", those that were read before a second time" if options.again else ""
         said = f"late rows, before those that were read last: {late:,}, charged at their own time{twice}"
-        click.echo(said, err=options.json)
+        say(said, err=options.json)
 
 
 def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Sequences | Rows) -> Calibration:
@@ -580,10 +579,7 @@ def _print_before(inputs: Inputs, noise: Noise, warnings: Iterable[str]) -> None
     """Print what must be known before a budget is spent: the warnings that were not told yet, and which ε was found."""
     known = set(warnings_of_reading(noise.data, inputs.model))
     print_warnings(warning for warning in warnings if warning not in known)
-    if noise.epsilon_note is not None:
-        click.echo(noise.epsilon_note)
-    for said in notes_of_query(noise.query, inputs.model):
-        click.echo(said)
+    say(*noise.lines, *notes_of_query(noise.query, inputs.model))
 
 
 # -- A dry run -------------------------------------------------------------------------------------------------------
@@ -602,16 +598,15 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     _print_before(inputs, noise, ready.warnings)
     _print_head(plan)
     if isinstance(plan, EachRelease):
-        for line in (*text.lines_of_each(plan), *_errors_of_subjects(plan, noise.data)):
-            click.echo(printable(line))
+        say(*text.lines_of_each(plan), *_errors_of_subjects(plan, noise.data))
     else:
         _print_errors(plan, noise)
     _print_promise(plan, noise.data, entry, inputs.ledger, planned=True)
     print_promises(plan.promises)
-    click.echo(printable(f"assumed: {text.assumed_in_short(plan)}"))
+    say(f"assumed: {text.assumed_in_short(plan)}")
     record = options.output if inputs.files is None else inputs.files.record
     replaces = f"; {REPLACES}" if record is not None and Path(record).exists() else ""
-    click.echo(f"a dry run: nothing was drawn, spent or written; the same command without --dry-run releases{replaces}")
+    say(f"a dry run: nothing was drawn, spent or written; the same command without --dry-run releases{replaces}")
 
 
 # -- Noise is drawn, and files are written ---------------------------------------------------------------------------
@@ -665,9 +660,9 @@ def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
             if noise.certificate is not None:
                 outputs["--certificate"].write(noise.certificate.to_json().encode())
             _print_release(release, data, options, ledger)
-            click.echo(printable(f"written: {', '.join(path for path, _ in targets.values())}"))
+            say(f"written: {', '.join(path for path, _ in targets.values())}")
             if replaced:
-                click.echo(REPLACED)
+                say(REPLACED)
 
 
 def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOptions) -> None:
@@ -723,8 +718,8 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
                 sys.exit(1)
             raise
     people = counted(data.subjects, "subject") if isinstance(data, Sequences) else "subjects"
-    click.echo(text.summary(release))
-    for line in (
+    say(
+        *text.summary(release).splitlines(),
         *_errors_of_subjects(release, data),
         *_weak_of_subjects(release, files),
         *text.promise_lines(release),
@@ -733,10 +728,8 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
         "each has, without noise",
         f"written: {files.given}, {files.given_record}",
         f"{files.lock.name} is an empty lock file; leave it in place",
-    ):
-        click.echo(printable(line))
-    if replaced:
-        click.echo(REPLACED)
+        *([REPLACED] if replaced else []),
+    )
 
 
 # -- What is printed -------------------------------------------------------------------------------------------------
@@ -756,28 +749,26 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
         heads = text.heads_of(release)
         _print_rows(heads, list(text.rows_of(release)), 3, release.groups.by, options.csv)
         for title, heads, rows in text.totals_of_groups(release):
-            click.echo(printable(f"{title}:"))
+            say(f"{title}:")
             print_table(heads, rows[:_MOST_ROWS], names=len(heads) - 3)
     shown = release.groups is None or not release.quantiles  # else values are not shown: quantiles follow from them
     weak, impossible = (weak_lines(release), text.impossible_lines(release)) if shown else ([], [])
-    for line in (*weak, text.noise_line(release), *impossible):
-        click.echo(line)
+    say(*weak, text.noise_line(release), *impossible)
     entry = None if release.ledger is None or ledger is None else ledger.entries[release.ledger.entry - 1]
     _print_promise(release, data, entry, ledger)
     print_promises(release.promises)
-    click.echo(printable(f"assumed (in full in {options.output}): {text.assumed_in_short(release)}"))
+    say(f"assumed (in full in {options.output}): {text.assumed_in_short(release)}")
 
 
 def _print_head(release: Release | EachRelease) -> None:
     """Print what stands before any value: what is hidden, and whether a ledger counts the release."""
     counted_by = "; no ledger counts it" if release.ledger is None else ""
-    click.echo(printable(f"{text.hides_line(release)}{counted_by}"))
+    say(f"{text.hides_line(release)}{counted_by}")
 
 
 def _print_values(release: Release) -> None:
     """Print the values: of transitions a row for each state that steps come from, a column for each they go to."""
-    for line in text.quantile_lines(release):
-        click.echo(line)
+    say(*text.quantile_lines(release))
     kind, states, write = release.query.kind, release.theta.states, release.writer()
     if kind not in Transitions.kinds:
         print_table(text.heads_of(release), text.rows_of(release))
@@ -785,7 +776,7 @@ def _print_values(release: Release) -> None:
     values = iter(release.values)
     rows = [(state, *(write(value, 1) for value in islice(values, len(states)))) for state in states]
     print_table((f"{kind}: from, to", *states), rows)
-    click.echo(f"each value ± {write(release.accuracy(0.05), 1)} with 95% probability")
+    say(f"each value ± {write(release.accuracy(0.05), 1)} with 95% probability")
 
 
 def _print_rows(
@@ -796,7 +787,7 @@ def _print_rows(
     _print_weekdays(by)
     if (left := len(rows) - _MOST_ROWS) > 0:
         where = "all are in the file of --csv" if csv is not None else "--csv FILE writes all as a table"
-        click.echo(f"… and {left:,} more values: {where}")
+        say(f"… and {left:,} more values: {where}")
 
 
 def _print_errors(plan: Release, noise: Noise) -> None:
@@ -806,14 +797,14 @@ def _print_errors(plan: Release, noise: Noise) -> None:
         print_group_errors(noise.data, noise.calibration)
     elif kind in Transitions.kinds:
         states, error = len(plan.theta.states), write(plan.accuracy(0.05), 1)
-        click.echo(f"{kind}: {states} x {states} values, each ± {error} with 95% probability")
+        say(f"{kind}: {states} x {states} values, each ± {error} with 95% probability")
     else:
         errors = zip(plan.query.labels, plan.accuracies(0.05), strict=True)
         print_table((kind, "± 95%"), [(label, write(float(error), 1)) for label, error in errors])
     if shares := noise.query.quantiles:
         named = ", ".join(f"{share:g}" for share in shares)
-        click.echo(f"from these values: the quantiles {named}, each with the states between which it is (95%)")
-    click.echo(text.noise_line(plan))
+        say(f"from these values: the quantiles {named}, each with the states between which it is (95%)")
+    say(text.noise_line(plan))
 
 
 def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None:
@@ -823,19 +814,19 @@ def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None
     values = zip(groups.cells, groups.records, errors, strict=True)
     rows = [(*cell, f"{records:,}", f"{error:.4g}") for cell, records, error in values]
     scope = "the one group" if len(rows) == 1 else f"each of {len(rows):,} groups"
-    click.echo(f"each value of {scope}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
+    say(f"each value of {scope}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
     print_table((*groups.by, "records", "± 95%"), rows[:_MOST_ROWS], names=len(groups.by))
     _print_weekdays(groups.by)
     if len(rows) > _MOST_ROWS:
         worst = max(range(len(rows)), key=errors.__getitem__)
-        name = printable(shortened(", ".join(groups.cells[worst])))
-        click.echo(f"… and {len(rows) - _MOST_ROWS:,} more groups; the largest error is {errors[worst]:.3g} ({name})")
+        name = shortened(", ".join(groups.cells[worst]))
+        say(f"… and {len(rows) - _MOST_ROWS:,} more groups; the largest error is {errors[worst]:.3g} ({name})")
 
 
 def _print_weekdays(by: Sequence[str]) -> None:
     """Say which weekday is 0, where groups are called so."""
     if any(grouping.startswith("weekday(") for grouping in by):
-        click.echo("weekdays: 0 is Monday, 6 is Sunday")
+        say("weekdays: 0 is Monday, 6 is Sunday")
 
 
 def _errors_of_subjects(release: EachRelease, data: Sequences | Rows) -> list[str]:
@@ -870,7 +861,6 @@ def _print_promise(
         place = f"number {entry.number}, charged on {part}, " if part else f"number {entry.number}, "
         spent = f"{at_most(entry.spent)} of {number(ledger.budget, 6)}"
         told = f"it would be {place}{spent} spent" if planned else f"{place}spent {spent}"
-        click.echo(printable(f"ledger: {told} in all"))
+        say(f"ledger: {told} in all")
     lines = [*text.without_ledger(release), *text.postprocessing_lines(release)]
-    for line in (*lines, text.size_line(release, data), text.promise_line(release)):
-        click.echo(printable(line))
+    say(*lines, text.size_line(release, data), text.promise_line(release))

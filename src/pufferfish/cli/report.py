@@ -1,18 +1,20 @@
-"""``pufferfish report``: a page about releases, to hand over."""
+"""``pufferfish report``: a page about releases, to hand over; ``pufferfish words``: its words, to be translated."""
 
 from dataclasses import dataclass, fields
 
 import click
 
+from pufferfish._base.writing import write_whole
 from pufferfish._draw.page import REPORT
 from pufferfish.cli._tables import check_targets
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import CoverOptions, argument, command, option
 from pufferfish.cli.print import progress
 from pufferfish.cli.project import from_project, here
-from pufferfish.errors import RecordError, printable
+from pufferfish.errors import RecordError
 from pufferfish.ledger import files_of
-from pufferfish.release.show.page import NOT_COUNTED, Cover, read_source, write_report
-from pufferfish.release.show.words import Words, read_words
+from pufferfish.release.show.page import NOT_COUNTED, Cover, read_source, sentences_of, write_report
+from pufferfish.release.show.words import WORDS_FILE, Words, read_words, words_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,5 +70,29 @@ def report_command(options: ReportOptions) -> None:
             raise RecordError(f"{error} (--no-ledger makes the page without the ledger of pufferfish.toml)") from error
     for path, source in zip(releases, sources, strict=True):
         if ledger is not None and source.release.ledger is None:
-            click.echo(printable(f"{path} is {NOT_COUNTED}"))
-    click.echo(printable(f"written: {output}"))
+            say(f"{path} is {NOT_COUNTED}")
+    say(f"written: {output}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsOptions:
+    """Which words are written."""
+
+    releases: tuple[str, ...] = argument("[RELEASE]...")
+    output: str = option("Where the table is written (.toml).", "FILE", required=True)
+    overwrite: bool = option("Replace an earlier table of words.")
+
+
+@command("words", WordsOptions)
+def words_command(options: WordsOptions) -> None:
+    """Write the words of a report as a table to translate, with the sentences of RELEASEs.
+
+    \b
+    Example:
+      pufferfish words first.json second.json --output words.toml
+      pufferfish report first.json second.json --words words.toml --output report.html
+    """
+    check_targets([("--output", options.output, WORDS_FILE)], inputs=options.releases, overwrite=options.overwrite)
+    sentences = sentences_of([read_source(path) for path in options.releases])
+    write_whole(options.output, words_file(sentences), WORDS_FILE, overwrite=options.overwrite)
+    say(f"written: {options.output}")

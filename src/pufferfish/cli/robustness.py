@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-import click
-
 from pufferfish._base.words import at_most
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import argument, command, option, parse_lengths
 from pufferfish.cli.print import progress
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import chains_of, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.release.prepare import step_length
@@ -49,19 +48,18 @@ def robustness_command(options: RobustnessOptions) -> None:
     origins = [model.theta.origin, belief.theta.origin]
     if origins[0] == origins[1]:  # two models that say the same of themselves are told apart by their files
         origins = [f"{path}, {origin}" for path, origin in zip(paths, origins, strict=True)]
-    click.echo(printable(f"Θ: {origins[0]}; belief: {origins[1]}"))
+    say(f"Θ: {origins[0]}; belief: {origins[1]}")
     if distance.reason is not None:
-        click.echo(printable(f"Δ is infinite: {distance.reason}"))
-        click.echo("Privacy under Θ promises nothing under this belief: use a Θ that contains it, or one like it")
-        return
-    click.echo(f"Δ = {at_most(distance, 6)}")
+        nothing = "Privacy under Θ promises nothing under this belief: use a Θ that contains it, or one like it"
+        return say(f"Δ is infinite: {distance.reason}", nothing)
+    say(f"Δ = {at_most(distance, 6)}")
     if distance.secret is not None:
-        click.echo(printable(f"decided by: {distance.secret} ({distance.direction})"))
-    click.echo(f"closest member of Θ: number {distance.theta} (from 0); worst belief: number {distance.belief}")
+        say(f"decided by: {distance.secret} ({distance.direction})")
+    say(f"closest member of Θ: number {distance.theta} (from 0); worst belief: number {distance.belief}")
     if epsilon is None:
         more = at_most(2 * distance, 6)
-        click.echo(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief")
+        say(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief")
     else:
         effective = at_most(distance.effective_epsilon(epsilon), 6)
         private = f"what is private at ε = {at_most(epsilon)} under Θ"
-        click.echo(f"{private} leaks at most ε + 2Δ = {effective} to this belief")
+        say(f"{private} leaks at most ε + 2Δ = {effective} to this belief")

@@ -3,17 +3,15 @@
 import re
 from dataclasses import dataclass
 
-import click
-
 from pufferfish._base.checked import split_list
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind, Output
 from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import check_targets
+from pufferfish.cli.messages import say
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import print_table, print_warnings
-from pufferfish.errors import printable
 from pufferfish.release.record import csv_of
 from pufferfish.release.series import NUMBERS, OF_GROUPS, series
 
@@ -72,22 +70,22 @@ def series_command(options: SeriesOptions) -> None:
     ]
     print_table((*names, *heads), shown, names=len(names))
     if len(rows) > _MOST:
-        click.echo(f"{len(rows) - _MOST:,} earlier rows are not shown; all are in --output")
-    click.echo("a change exceeds noise if noise alone makes such a large change in at most 5% of cases")
+        say(f"{len(rows) - _MOST:,} earlier rows are not shown; all are in --output")
+    say("a change exceeds noise if noise alone makes such a large change in at most 5% of cases")
     if found.against is not None:
-        many, against = sum(row["differs"] is not None for row in rows), printable(found.against_in_words)
-        click.echo(
-            f"a group differs from {against} where noise alone makes so large a difference in at most 5% of cases: of "
-            f"{counted(many, 'difference')} about {number(many / 20, 2)} though there are none"
+        many, other = sum(row["differs"] is not None for row in rows), found.against_in_words
+        say(
+            f"a group differs from {other} where noise alone makes so large a difference in at most 5% of "
+            f"cases: of {counted(many, 'difference')} about {number(many / 20, 2)} though there are none"
         )
     if options.output is not None:
         with Output(options.output, SERIES, overwrite=True) as file:
             file.write(csv_of(found.to_frame(), for_spreadsheets=False))
-        click.echo(printable(f"written: {options.output}"))
+        say(f"written: {options.output}")
     if options.plot is not None:
         with Output(options.plot, PICTURE, overwrite=True) as file:
             file.write(picture_of(found.plot(), options.plot))
-        click.echo(printable(f"written: {options.plot}"))
+        say(f"written: {options.plot}")
 
 
 _SHOWN = ("value", "error_95", "change", "change_error_95", "total", "total_error_95")

@@ -5,11 +5,11 @@ import click
 from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.view import text_of, view_of
 from pufferfish.check.record import CHECK
+from pufferfish.cli.options import refuse_contradiction
 from pufferfish.errors import RecordError
 from pufferfish.fit.model_file import BIF, MODEL, read_model
 from pufferfish.ledger import LEDGER
 from pufferfish.release import MEASUREMENT, MeasurementRelease
-from pufferfish.release.check import check_record
 from pufferfish.release.record import release_in
 from pufferfish.release.show.text import described
 
@@ -53,10 +53,5 @@ def _show_release(release_path: str, content: bytes) -> None:
             f"{release_path} belongs to an interrupted release; do not publish it: run the same command again to "
             "finish it"
         )
-    try:
-        check_record(release)
-    except RecordError as error:
-        raise RecordError(
-            f"{release_path} contradicts itself: {error}; pufferfish verify says all that is wrong"
-        ) from error
+    refuse_contradiction(release, release_path)
     click.echo(described(release))

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import argument, command, option
+from pufferfish.cli.messages import rows_are_read, say
+from pufferfish.cli.options import argument, command, one_or_list, option
 from pufferfish.cli.print import progress
 from pufferfish.errors import printable
 from pufferfish.ledger import Ledger
@@ -60,7 +60,7 @@ def verify_command(options: VerifyOptions) -> None:
         for release, verification in zip(options.releases, verifications, strict=True):
             click.echo(f"{printable(release)}:\n{verification}\n")
         word = together.word.upper() if together.holds is False else together.word
-        click.echo(printable(f"all together: {word}: {together.says}"))
+        say(f"all together: {word}: {together.says}")
     codes = [(0 if each.proved else 3) if each.holds else 1 for each in verifications]
     codes.append(1 if together is not None and together.holds is False else 0)
     if worst := max(codes, key=_WORSE.index):
@@ -69,7 +69,7 @@ def verify_command(options: VerifyOptions) -> None:
 
 def _verified(options: VerifyOptions) -> list[Verification]:
     """Verify each release by itself."""
-    table = None if not options.table else options.table[0] if len(options.table) == 1 else list(options.table)
+    table = one_or_list(options.table) if options.table else None
     if table is not None:
         rows_are_read()
     with progress("computing the proof again"):

@@ -114,11 +114,7 @@ def groups_of(
     sizes: Mapping[Any, int],
     steps: Sequence[tuple[tuple[Any, ...], int, int, int]] | None = None,
 ) -> Groups:
-    """Make groups of what was counted.
-
-    Of every column ``counted`` has the cells as an engine names them, each with a state and how many records are in it;
-    None stands for no state. ``sizes`` are the numbers of states, and ``steps`` how often a state is followed by one.
-    """
+    """Make groups of how many records each cell has in each state (None for none), and of the steps between states."""
     first = next(iter(counted.values()))  # in every other column cells have as many records
     totals = summed((cell, n) for cell, _, n in first)
     cells = {cell: tuple(grouping.label(x) for grouping, x in zip(by, cell, strict=True)) for cell in totals}

@@ -28,7 +28,6 @@ from pufferfish.data._columns import (
     native_column,
     no_time,
     other_date,
-    profile_text,
     row_count,
     state_column,
     subject_column,
@@ -37,10 +36,11 @@ from pufferfish.data._columns import (
     with_text_instants,
     with_text_looks,
 )
-from pufferfish.data._options import Options, Taken
+from pufferfish.data._options import Options
 from pufferfish.data._times import LocalClock, local_time
 from pufferfish.data.groupings import MICROS_OF_DAY, PARTS, never_negative
 from pufferfish.data.labels import count_rows
+from pufferfish.data.sequences import Taken
 from pufferfish.data.source import ROW, Source, numbered, rows_beside
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
@@ -165,23 +165,18 @@ class ChainRows:
     # -- checks ------------------------------------------------------------------------------------------
 
     def _checked(self, frame: Frame) -> Frame:
-        """Refuse missing subjects and times, and unreadable times; make times numbers.
-
-        What is looked for in any case is counted in one pass over the table: on a cluster, passes are what costs.
-        """
+        """Refuse rows without subject or time, and make times numbers; in one pass, as passes cost on a cluster."""
         options = self.options
         if options.subject is None and options.time is None:
             return frame
         time_type = None if options.time is None else self.schema[options.time]
         tests, looked = [nw.len().alias("rows")], frame
-        # to read a file once more is cheaper than to ask all of every text: mostly the first question is enough
-        asked = {"values", "plain"} if frame.implementation.is_polars() else set(text_tests(TIME))
         if options.subject is not None:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
             if kind_of(time_type) == "text":
                 looked = with_text_looks(frame, [TIME])
-                tests.extend(test.alias(key) for key, test in text_tests(TIME).items() if key in asked)
+                tests.extend(test.alias(key) for key, test in text_tests(TIME).items())
                 tests.append(count_where(nw.col(TIME) == "").alias("no_time"))
             else:
                 tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
@@ -199,12 +194,7 @@ class ChainRows:
                 "these rows or leave out time="
             )
         if kind_of(time_type) == "text":
-            if asked.issuperset(text_tests(TIME)):
-                profile = TextProfile(**{key: int(counts[key]) for key in asked})
-            else:
-                values = int(counts["values"])
-                plain = TextProfile(values, 0, 0, 0, instants=values, zoned=0, plain=values)
-                profile = plain if counts["plain"] == values else profile_text(frame, [TIME])[TIME]
+            profile = TextProfile(**{key: int(counts[key]) for key in text_tests(TIME)})
             frame = self._in_order(self._timed_text(frame, options.time, profile))
         else:
             frame = self._timed(frame, options.time, time_type)
@@ -276,11 +266,7 @@ class ChainRows:
                 )
 
     def _in_zone(self, frame: Frame, name: str) -> Frame:
-        """Take times for local ones of the time zone that was given, if one was, and make them instants.
-
-        A time that its clocks skip is none. One that they show twice is the earlier or the later one, or is left out,
-        as was asked: nothing in the table says which it is.
-        """
+        """Make local times of a given zone instants: skipped ones are refused, those shown twice are as asked."""
         options, wall = self.options, nw.col(TIME)
         if options.zone is None:
             return frame

@@ -1,10 +1,8 @@
 """Rows become chains: segments, gaps and transitions by window expressions, which an engine then counts.
 
-Within a subject, in order, each kept row is compared with the kept row before it:
-
-- **linked**: one step of the chain; a transition, if both states are observed;
-- **a gap** of g: not a transition. Under ``gaps="unobserved"`` it is some number of steps whose records were
-  not observed; under ``gaps="independent"`` the row begins a chain of its own.
+Within a subject, in order, each kept row is compared with the kept row before it. It is **linked** by one step of the
+chain, a transition if both states are observed; or comes after **a gap**, which is some steps whose records were not
+observed, or with ``gaps="independent"`` begins a chain of its own.
 
 By time, rows at most ``max_gap`` apart are linked. By position, rows next to each other in the table are
 linked, and a hole of n left-out rows is n + 1 steps. A missing state is a row that takes a step and is not
@@ -136,10 +134,7 @@ class Layout:
         return frame
 
     def groups(self, linked: Frame, step: int | float | None) -> Frame:
-        """Count linked rows by all that chains and transitions are counted by, and add up the steps that they take.
-
-        Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
-        """
+        """Count linked rows, and add up the steps they take; gaps that no engine can divide are counted by length."""
         is_linked, apart = nw.col(_LINKED), nw.col(_APART)
         is_gap = ~is_linked & ~apart.is_null()
         second, in_gap = nw.lit(0).cast(nw.Int64), nw.lit(0)
@@ -189,11 +184,7 @@ class Layout:
         return counted(both, [SUBJECT, _BEFORE, STATE]).collect()
 
     def steps(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
-        """Count transitions with their past: subject, day, phase or null, two states before, before, state, number.
-
-        The state two steps before is null where there is a gap, or it was not observed. A transition is of the block of
-        time that it leads into; see :meth:`runs`.
-        """
+        """Count transitions by subject, block of time (:meth:`runs`), phase, state two before, before, and state."""
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
         earlier = nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(EARLIER)
         frame = linked.with_columns(earlier, self._block(block), self._named)
@@ -264,10 +255,7 @@ class Layout:
         return rows.select(self._named, self._axis.alias(_SECOND), apart, nw.col(_LINKED))
 
     def ends(self, linked: Frame, step: int) -> Frame:
-        """Return the places of each subject's first and last row, and how many rows are off the grid between.
-
-        Off is a row that is no whole number of steps after the row before, or is linked otherwise than by one step.
-        """
+        """Return each subject's first and last place, and how many rows are no whole steps after the one before."""
         apart = nw.col(_APART)
         near = apart <= (1 if self.max_gap is None else self.max_gap)
         off = (apart // step * step != apart) | (near != (apart == step))  # not every engine has a remainder
@@ -283,11 +271,7 @@ class Layout:
         return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(LASTED))
 
     def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> Gaps:
-        """Look at the times between rows, which are timed: see :class:`Gaps`.
-
-        Hardly longer than ``max_gap`` is by a quarter at most, and by no whole number of steps: records are missing
-        there, and none is late. Changes of clocks are given as times.
-        """
+        """Look at the times between rows: one hardly longer than ``max_gap``, and no whole number of steps, is late."""
         shortest = nw.when(nw.col(_LINKED)).then(nw.col(LASTED if self.max_gap is None else _APART)).min()
         if self.max_gap is None:
             return Gaps(shortest=self._new(linked).select(shortest.alias(_BEGAN)).collect().item())
@@ -403,10 +387,7 @@ def gap_steps(gap: int | float, step: int | float) -> int:
 
 
 class Fold:
-    """What was counted by :data:`CHAIN_KEYS`, per chain: a subject's label, and the number of a segment or 0.
-
-    Gaps that no engine divided are divided here, by a step, or are 2 steps and ``unsized`` where nobody knows it.
-    """
+    """What was counted by :data:`CHAIN_KEYS`, per chain; gaps that no engine divided are divided here."""
 
     def __init__(self, layout: Layout, step: int | float | None, chains: nw.DataFrame[Any]) -> None:
         self.counts = Counter[tuple[tuple[str, int], Any]]()  # observed records, by chain and state

@@ -1,10 +1,8 @@
 """Columns as numbers, microseconds or labels, in expressions that polars and Spark compute alike.
 
 Engines differ in what they do with a text that is no number, a 30 February, a time zone, a difference of two
-timestamps, a comparison with a missing value. So nothing here relies on them: text is matched by a regular
-expression first and converted where it matches, and instants become whole microseconds since 1970 (UTC) by
-calendar arithmetic on their year, month, day, …, after which times are integers like any others. Text and instants
-stand in one file, for both are the same regular expressions.
+timestamps. So nothing here relies on them: text is matched by a regular expression first and converted where it
+matches, and instants become whole microseconds since 1970 (UTC) by calendar arithmetic.
 """
 
 import re
@@ -164,10 +162,7 @@ def text_tests(name: str) -> dict[str, nw.Expr]:
 def with_text_column(
     frame: nw.LazyFrame[Any], name: str, profile: TextProfile, parsed: str
 ) -> tuple[nw.LazyFrame[Any], Column]:
-    """Read a text column as what all its values look like, into a column ``parsed`` of the frame that is returned.
-
-    In a column of its own, since a filter refers to it several times and an engine would parse it for each of them.
-    """
+    """Read text as what all its values look like, into a column of its own: else engines parse it for each use."""
     text, value = clean_text(nw.col(name)), nw.col(parsed)
     absent = text == ""
     if profile.values == 0:
@@ -244,24 +239,16 @@ def with_text_instants(
         frame = frame.with_columns(_full(nw.col(local)).alias(local))
         frame = frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
-    # the default has no offset: nothing is cut from it, and it is 0 minutes east
+    # the offset is written as +0530; the default has none: nothing is cut from it, and it is 0 minutes east
+    zone = nw.col(local).str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
     without = nw.col(local).str.replace_all(_ZONE + "$", "")
-    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), without.alias(local))
-    frame = frame.with_columns(_full(nw.col(local)).alias(local), _minutes_east(nw.col(offset)).alias(offset))
+    frame = frame.with_columns(nw.concat_str(zone, nw.lit("+0000")).alias(offset), without.alias(local))
+    east = nw.when(nw.col(offset).str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
+    minutes = east * (_integer(nw.col(offset), 1, 2) * 60 + _integer(nw.col(offset), 3, 2))
+    frame = frame.with_columns(_full(nw.col(local)).alias(local), minutes.alias(offset))
     if wall is not None:
         frame = frame.with_columns(_instant(nw.col(local)).alias(wall))
     return frame.with_columns((_instant(nw.col(local)) - nw.col(offset) * 60_000_000).alias(name)).drop(local, offset)
-
-
-def _zone(text: nw.Expr) -> nw.Expr:
-    """Offset of ISO text as its first five characters, such as +0530."""
-    zone = text.str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
-    return nw.concat_str(zone, nw.lit("+0000"))
-
-
-def _minutes_east(zone: nw.Expr) -> nw.Expr:
-    east = nw.when(zone.str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
-    return east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
 
 
 def _full(local: nw.Expr) -> nw.Expr:

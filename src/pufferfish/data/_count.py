@@ -40,12 +40,11 @@ from pufferfish.data._chains import (
 )
 from pufferfish.data._options import Options
 from pufferfish.data._sampling import Sample
-from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.sequences import HOUR, TimeGrid, slack_of, widened
 from pufferfish.data.spark import held
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import MOST_PLACED, ChainLength
-from pufferfish.theta.states import state_label
+from pufferfish.theta.states import MOST_STATES, state_label
 
 # -- Rows that polars reads come in batches --------------------------------------------------------------------------
 
@@ -265,11 +264,7 @@ def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:
 
 
 class Counted:
-    """What a table holds, counted; its rows are refused where times do not increase, or states are too many.
-
-    Gaps are divided by the step that is given, or by the usual step of the first batch that has one. If that is not the
-    usual step of all rows, they are counted once more.
-    """
+    """What a table holds, counted: once more where the step that divided gaps is not the usual one of all rows."""
 
     step: Duration | None  # time that a step takes, where gaps are divided by it
     usual: Duration | None  # most frequent time between linked rows, where nothing else says how long a step is
@@ -329,7 +324,7 @@ class Counted:
                 if self.stretches is not None:
                     self.stretches.add(linked, self._divided_by)
                 self.sample.add(linked, between)
-                if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
+                if len(states) <= MOST_STATES + 1:  # else there are hardly fewer groups than rows
                     groups = self._groups(linked)
                     self.chains.add(added_up(groups, CHAIN_KEYS, steps=True))
                     self.transitions.add(layout.transitions_of(groups))
@@ -337,7 +332,7 @@ class Counted:
                     if options.by:
                         self._count_cells(linked)
         disorder.refuse()
-        if len(states) > MAX_STATES + 1:
+        if len(states) > MOST_STATES + 1:
             self._refuse_many_states(rows.distinct_states())
 
     def _groups(self, linked: Frame) -> nw.DataFrame[Any]:
@@ -351,9 +346,9 @@ class Counted:
             return kept.collect()
 
     def _refuse_many_states(self, distinct: int) -> None:
-        if distinct > MAX_STATES + 1:
+        if distinct > MOST_STATES + 1:
             raise DataError(
-                f"column {self._options.state!r} has {distinct:,} different values, expected at most {MAX_STATES} "
+                f"column {self._options.state!r} has {distinct:,} different values, expected at most {MOST_STATES} "
                 "states: give bins= to make numbers states"
             )
 

@@ -136,10 +136,7 @@ def wrong_line(path: Path) -> str | None:
 
 
 def line_with(name: str, path: Path) -> int | None:
-    """Return which of the first lines of a CSV file names a column, where the first line has one cell only: a title.
-
-    A first line with more cells names columns, though some names may be empty; a row below it is no header.
-    """
+    """Return which of the first lines of a CSV file names a column, where the first line has one cell only: a title."""
     with _opened(path) as file:
         lines = [file.readline(_LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
     separator = separator_of(path.name) or ","

@@ -69,10 +69,7 @@ class DatabaseTable:
         return self._scheme == "sqlite"
 
     def rows(self, choose: Callable[[Sequence[str]], Sequence[str]], order: str | None) -> Any:
-        """Return the chosen columns: of DuckDB a relation, else a frame, in the order of a column.
-
-        What a value is read as depends on the type of its column, or on itself, and never on other rows.
-        """
+        """Return the chosen columns, in the order of one; what a value is read as never depends on other rows."""
         if self._scheme == "duckdb":
             relation: Any = _module("duckdb", "duckdb").connect(str(self._file), read_only=True).table(self._table)
             return relation.select(*(_quoted(name) for name in choose(relation.columns)))

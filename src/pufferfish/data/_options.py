@@ -3,17 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 from pufferfish._base.checked import check_choice, is_list, whole_number
 from pufferfish._base.durations import Duration
+from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.words import did_you_mean, names_of, nearest, same_name, unseen_difference
 from pufferfish.data._csv_text import other_separator
 from pufferfish.data._times import given_zone
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
 from pufferfish.data.rows import check_columns, check_subject
-from pufferfish.data.sequences import check_chain_options
+from pufferfish.data.sequences import Taken, check_chain_options
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.queries.query import refuse_many_combinations
@@ -24,24 +25,8 @@ from pufferfish.theta.states import Clock, clock_named, listed_labels, state_lab
 _MOST_ORDER = 6
 
 
-class Taken(Protocol):
-    """Which rows were read before, and are left out."""
-
-    @property
-    def entries(self) -> int | None:
-        """How many entries of a ledger were asked; None where nothing is left out."""
-        ...
-
-    def of(self, subjects: Sequence[str], first: int, last: int) -> Sequence[Sequence[tuple[int, int]]]:
-        """Return for each subject the stretches of time that were read, between the first and the last time of a table.
-
-        Each is the time that it begins with, and the first one after it.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _Reading(ReadOnly):
     """The options of reading any table, checked as far as they can be without it."""
 
     subject: str | None = None
@@ -103,19 +88,17 @@ class Options(_Reading):
                 "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would not count; "
                 "give max_gap=, the time between records, such as '1min'"
             )
-        kept = {
-            "max_gap": longest,
-            "step": step,
-            "bins": bins,
-            "where": None if given.where is None else parse_where(given.where, [self.state], "state column"),
-            "states": _model_states(given.states, bins),
-            "clock": clock,
-            "order": _order(given.order, clock),
-            "by": parse_by(given.by, time=self.time, private=[self.state], called="state column"),
-            "zone": None if given.time_zone is None else given_zone(given.time_zone),
-        }
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        self._keep(
+            max_gap=longest,
+            step=step,
+            bins=bins,
+            where=None if given.where is None else parse_where(given.where, [self.state], "state column"),
+            states=_model_states(given.states, bins),
+            clock=clock,
+            order=_order(given.order, clock),
+            by=parse_by(given.by, time=self.time, private=[self.state], called="state column"),
+            zone=None if given.time_zone is None else given_zone(given.time_zone),
+        )
 
     def needed(self, present: Sequence[str]) -> tuple[str, ...]:
         """Columns to read, of those that a table has."""
@@ -151,15 +134,10 @@ def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ..
         raise ParameterError("states is empty, expected the names of the model's states")
     if edges is not None and names != bin_labels(edges):
         raise ParameterError(
-            f"states are {listed(names)}, but bins makes {listed(bin_labels(edges))}: use the model's bins, or a "
-            "model of these bins"
+            f"states are {names_of(names, 8)}, but bins makes {names_of(bin_labels(edges), 8)}: use the model's bins, "
+            "or a model of these bins"
         )
     return names
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join the first names, and say how many more there are."""
-    return names_of(names, 8)
 
 
 _EXAMPLE = "a list such as ['rain'] or a dict from nodes to columns such as {'rain': 'Rain today'}"
@@ -185,16 +163,14 @@ class RowOptions(_Reading):
             raise ParameterError(f"subject is {given.subject!r}, expected the name of a column")
         check_subject(self.subject, private)
         check_choice("missing", given.missing, ("refuse", "unobserved"))
-        kept = {
-            "network": network,
-            "nodes": nodes,
-            "columns": columns,
-            "where": None if given.where is None else parse_where(given.where, private, NODE_COLUMN),
-            "by": parse_by(given.by, time=None, private=private, called=NODE_COLUMN),
-            "joint": _together(given.joint, network, nodes, columns),
-        }
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        self._keep(
+            network=network,
+            nodes=nodes,
+            columns=columns,
+            where=None if given.where is None else parse_where(given.where, private, NODE_COLUMN),
+            by=parse_by(given.by, time=None, private=private, called=NODE_COLUMN),
+            joint=_together(given.joint, network, nodes, columns),
+        )
 
     def cells(self, present: Sequence[str]) -> dict[str, str]:
         """Columns of the nodes that are read, of those that a table has."""
@@ -227,14 +203,14 @@ class RowOptions(_Reading):
             pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
             raise DataError(
                 "no column is a node of the network: rename columns, or in Python give "
-                f"columns={{{pairs or 'node: column'}}}. Columns: {listed(present)}. Nodes: {listed(list(self.nodes))}."
-                f"{other_separator(present)}"
+                f"columns={{{pairs or 'node: column'}}}. Columns: {names_of(present, 8)}. "
+                f"Nodes: {names_of(self.nodes, 8)}.{other_separator(present)}"
             )
         unread = [label for labels in self.joint for label in labels if label not in cells]
         if unread:
             raise DataError(
                 f"joint names the node {unread[0]!r}, and no column has its name: rename one, or in Python give "
-                f"columns={{{unread[0]!r}: …}}. Columns: {listed(present)}."
+                f"columns={{{unread[0]!r}: …}}. Columns: {names_of(present, 8)}."
             )
         subject = () if self.subject is None else (self.subject,)
         return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))
@@ -279,7 +255,7 @@ def _together(
                     f"joint names the node {label!r}, and columns does not: name it in both, to read its column"
                 )
         if len(labels) < 2 or len(set(labels)) < len(labels):
-            raise ParameterError(f"joint has {listed(labels)}, {example}; each node once")
+            raise ParameterError(f"joint has {names_of(labels, 8)}, {example}; each node once")
         refuse_many_combinations({label: len(model.node_states[nodes[label]]) for label in labels})
         label_lists.append(labels)
     return tuple({frozenset(labels): labels for labels in label_lists}.values())
@@ -288,7 +264,7 @@ def _together(
 def _check_node(option: str, node: Any, nodes: Mapping[str, Any]) -> None:
     if state_label(node) not in nodes:
         ask = did_you_mean(state_label(node), nodes)
-        raise ParameterError(f"{option} names {node!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+        raise ParameterError(f"{option} names {node!r}, which is not a node.{ask} Nodes: {names_of(nodes, 8)}")
 
 
 def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:

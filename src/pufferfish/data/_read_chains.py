@@ -195,11 +195,9 @@ def _changes(rows: ChainRows, counted: Counted, max_gap: float | None) -> Litera
 
 
 def _longer(unseen: int, slack: int, options: Options) -> int:
-    """Return how many steps more than its times say a chain may have, of which so many have no row.
-
-    Changes of clocks take turns. So where clocks are set back in two gaps, they are set forward in between: in another
-    gap, or between two rows that are linked and more than an hour apart by local time, which hide it.
-    """
+    """Return how many steps more a chain may have than its times say: clocks set back in one gap are set forward."""
+    # Changes of clocks take turns: set forward in between is another gap, or two linked rows that are more than an hour
+    # apart by local time, which hide it.
     assert options.max_gap is not None or not slack
     hidden = options.max_gap is not None and options.max_gap.value > HOUR
     return slack * (unseen if hidden else min(unseen, 1))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base import view
+from pufferfish._base.words import names_of
 from pufferfish.data._cells import (
     MAX_PAIRS,
     RowLocator,
@@ -26,8 +27,7 @@ from pufferfish.data._cells import (
 )
 from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, counted, summed, tabulated
 from pufferfish.data._columns import count_where, is_absent, state_column, subject_column
-from pufferfish.data._options import RowOptions, listed
-from pufferfish.data.bins import MAX_STATES
+from pufferfish.data._options import RowOptions
 from pufferfish.data.fingerprint import fingerprint_of_rows
 from pufferfish.data.groupings import Grouping
 from pufferfish.data.groups import Groups
@@ -37,7 +37,7 @@ from pufferfish.data.source import ROW, Source, engine_errors, open_source
 from pufferfish.errors import DataError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.states import state_label
+from pufferfish.theta.states import MOST_STATES, state_label
 
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
 _MOST_HELD = 100_000_000  # cells of distinct rows that are held at once
@@ -55,11 +55,7 @@ def count_cells(source: Any, **reading: Any) -> Rows:
 
 
 def count_distinct(source: Any, network: Any, **reading: Any) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
-    """Read a table as :func:`~pufferfish.read_rows` does, and count how often each row of states occurs, too.
-
-    Of every distinct row the second array has the places of its states, −1 for missing ones, a column for each node;
-    the third says how many such rows there are. More of them than can be held are refused.
-    """
+    """Read independent rows; return each distinct row, as places of states (−1 for none), and how often it occurs."""
     options = RowOptions(network=network, **reading)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
@@ -101,7 +97,7 @@ def states_of_columns(
         cells = {name: name for name in names}
         frame = _kept(table, options, cells)
         states: dict[str, tuple[str, ...]] = {}
-        for name, held in _count(frame, cells, MAX_STATES, (), remedy="bin it, or leave it out").items():
+        for name, held in _count(frame, cells, MOST_STATES, (), remedy="bin it, or leave it out").items():
             raw = {cell for _, cell, _ in held if cell is not None}
             if not raw:
                 raise DataError(f"{_named(name, cells)} has no observed state: leave it out")
@@ -119,7 +115,7 @@ def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, di
         _check_subjects(frame, options.subject, locator)
     nodes = {label: options.nodes[label] for label in cells}
     states = {label: options.network.node_states[node] for label, node in nodes.items()}
-    held = _count(frame, cells, MAX_STATES + max(map(len, states.values())), options.by)
+    held = _count(frame, cells, MOST_STATES + max(map(len, states.values())), options.by)
     grouping = without_group(group for of_column in held.values() for group, _, _ in of_column)
     if grouping is not None:
         rows = frame.filter(nw.col(f"{CELL}{grouping}").is_null())
@@ -181,11 +177,7 @@ def _count_together(
     by: Sequence[Grouping],
     groups: Groups | None,
 ) -> NDArray[np.int64]:
-    """Count the rows in each combination of states, of each group if there are any.
-
-    The frame has the columns of the nodes, then those of the groups. The table that is returned has an axis for the
-    groups, if there are any, and one for each node. A row in which a cell is missing is in no combination.
-    """
+    """Count the rows in each combination of states, of each group if any; a row with a missing cell is in none."""
     cells = {cell: place for place, cell in enumerate(groups.cells if groups is not None else ())}
     if max(len(cells), 1) * prod(sizes) > MAX_PAIRS:
         raise DataError(
@@ -248,10 +240,7 @@ def _count(
     by: Sequence[Grouping],
     remedy: str = "give the node's own column in columns=",
 ) -> dict[str, Held]:
-    """Count the rows in every state of every node; columns of one type are counted together.
-
-    A column of more than ``most`` states is refused before all of them are held here.
-    """
+    """Count the rows in every state of every node, columns of a type together; more than ``most`` are refused."""
     types = frame.collect_schema()
     by_type: dict[Any, list[str]] = {}
     keys = {f"{_CELL}{i}": label for i, label in enumerate(cells)}
@@ -298,8 +287,8 @@ def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], 
     more = [f"{_named(label, cells)} in {count_rows(absent[label])}" for label in others]
     return DataError(
         f"{_named(first, cells)} has no state in {count_rows(absent[first])}{place}"
-        f"{f', {listed(more)}' if more else ''}: missing='refuse'; fill them in, or use 'unobserved' if it is public "
-        "which cells are missing"
+        f"{f', {names_of(more, 8)}' if more else ''}: missing='refuse'; fill them in, or use 'unobserved' if it is "
+        "public which cells are missing"
     )
 
 

@@ -5,9 +5,9 @@ by arithmetic that all of them do alike: with the prime P = 2^31 - 1, h(x) = ((a
 blocks with a small h, and add up h of the times of each state in a block: a sum does not depend on the order of rows.
 Names of subjects and states are digested here, where they come with the counts.
 
-How many blocks are kept: of at most 128 subjects (those whose names have the smallest digests), and of each about m to
-2m, m = 1,024 / subjects, at least 8. What may be kept becomes less with every record and every subject, so batches can
-forget what is too much, and a part of a table keeps all that the whole keeps of it.
+Kept are at most 128 subjects (those whose names have the smallest digests), and of each about m to 2m blocks, m being
+1,024 / subjects, at least 8: less with every record and subject, so that batches can forget what is too much, and a
+part of a table keeps all that the whole keeps of it.
 """
 
 import hashlib
@@ -129,10 +129,7 @@ def _width(step: float | None) -> float | None:
 
 
 def _placed(rows: Frame, width: float) -> Frame:
-    """Add to rows the block that they are in, its digest, and the digest of their place in it.
-
-    Times are multiplied by a power of two first, which is exact, so that the width is a whole number.
-    """
+    """Add to rows their block, its digest, and that of their place in it; times become whole by a power of two."""
     finer = max(1, int(_FINE / width))
     whole, time = int(width * finer), nw.col(TIME)
     if not rows.collect_schema()[TIME].is_integer():

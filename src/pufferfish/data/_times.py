@@ -157,12 +157,7 @@ _DATE = 10  # characters of a date without a time of day
 def local_columns(
     table: Source, frame: nw.LazyFrame[Any], names: Sequence[str], hours: Collection[str] = ()
 ) -> tuple[nw.LazyFrame[Any], dict[str, Column]]:
-    """Add to a frame of the table the local times of some public columns, in microseconds since 1970.
-
-    The local time of an instant with a zone is that of its zone; of text with an offset, what the text says without it.
-    Of ``hours`` the hour is asked for: all records of a column of dates would have the same. The columns that are
-    returned refer to new ones of the frame.
-    """
+    """Add local times of public columns to a frame, in microseconds; for ``hours`` a column of dates is refused."""
     schema, columns = table.schema, dict[str, Column]()
     for i, name in enumerate(names):
         wall, dtype = f"__pf_wall_{i}", schema[name]

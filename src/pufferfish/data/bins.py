@@ -18,7 +18,6 @@ from pufferfish._base.checked import is_list
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import MOST_STATES
 
-MAX_STATES = MOST_STATES
 _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
 
 
@@ -40,8 +39,8 @@ def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
             )
     if len(edges) < 3:
         raise ParameterError(f"bins has {len(edges)} edges, expected at least 3 (2 bins): {_REMEDY}")
-    if len(edges) - 1 > MAX_STATES:
-        raise ParameterError(f"bins makes {len(edges) - 1} states, expected at most {MAX_STATES}")
+    if len(edges) - 1 > MOST_STATES:
+        raise ParameterError(f"bins makes {len(edges) - 1} states, expected at most {MOST_STATES}")
     return edges
 
 
@@ -105,8 +104,8 @@ def _from_text(text: str) -> tuple[float, ...]:
     written = [Fraction(repr(value)) for value in (head[-2], start)]
     exact_step = written[1] - written[0]
     steps = (last - start) / step
-    if steps + len(head) > MAX_STATES + 1:
-        raise ParameterError(f"bins is {text!r}, which makes more than {MAX_STATES} states")
+    if steps + len(head) > MOST_STATES + 1:
+        raise ParameterError(f"bins is {text!r}, which makes more than {MOST_STATES} states")
     count = round(steps)
     if count < 1 or abs(steps - count) > 1e-9 * count:
         raise ParameterError(

@@ -1,27 +1,20 @@
 """By what a model knows the table that it was fitted to: a few digests of what was read, in no order.
 
-A model that was fitted to the table it shall protect promises nothing, so a release of that table is refused. A copy
-with its columns swapped or its rows sorted, a part of the table, or one subject's series are such tables too. So a
-model keeps no digest of a file, but a *sample* of what was read (:mod:`~pufferfish.data._sampling` takes it):
+A model that was fitted to the table it shall protect promises nothing, so a release of that table is refused, and of a
+sorted copy, a part or one subject's series of it. So a model keeps a *sample* of what was read
+(:mod:`~pufferfish.data._sampling` takes it): the time of a subject, or without times the numbers of its records, is cut
+into **blocks** of some 16 records. Which are kept follows from subject and time alone, never from states: a part of a
+table keeps what the whole keeps of that part, and more. Of each stands here a digest of its times and states.
 
-- the time of a subject is cut into **blocks** as long as some 16 records. Where times do not say it, the number of a
-  record in its series takes the place of its time;
-- which blocks are kept follows from the subject and the time alone, never from states. Two tables therefore keep the
-  same blocks, as far as both have them: a part of a table keeps what the whole keeps of that part, and more;
-- of a block stands here what tells it from others, and a digest of its times and states.
+Two tables are **one** if at least 4 kept blocks have the same times and states, and these are two thirds of those that
+both kept. Only blocks with two or more states are counted, because in a table of mostly one state most look alike.
+Different people with the same names at the same minutes share blocks, not states: two blocks with a change of state
+agree with a probability of about 1/15 (the change has 15 places), and rarely more than 1/8, so that two thirds of N do
+with at most one in 4,000 for N = 4, and less for more.
 
-Two tables are **one** if they have at least 4 kept blocks with the same times and states, and these are two thirds of
-the blocks that both kept. Only blocks with two or more states are counted, because in a table of mostly one state most
-blocks look alike. Tables of different people with the same names (``1`` to n) at the same minutes share blocks, not
-states: that two blocks with a change of state agree has a probability of about 1/15 (the change has 15 places), and
-rarely more than 1/8, so that two thirds of N do has at most one of 4,000 for N = 4, and less for more.
-
-Two tables that are alike in all that was counted (:attr:`~pufferfish.Sequences.counts`, transitions, lengths) are one
-too. This knows a whole table whose subjects were renamed or whose times were shifted. Where states change fewer than
-100 times this may be chance, so there the samples have to agree as well.
-
-Of a table of independent rows stands here, for every column that was read, a digest of how many rows are in each state.
-Two such tables are one if these agree in all columns that both have: then they have as many rows, too.
+Two tables that are alike in all that was counted are one too, as where subjects were renamed or times shifted; where
+states change fewer than 100 times this may be chance, so there the samples have to agree as well. Two tables of
+independent rows are one if of all columns that both have the same number of rows is in each state.
 
 docs/known_limits.md says what is not recognised.
 """
@@ -57,12 +50,7 @@ def name_digest(subject: str) -> int:
 
 
 def fingerprint_of(counted: Any, changes: int, sample: Mapping[str, Blocks]) -> str:
-    """Return the fingerprint of a table as text.
-
-    All that was ``counted`` is of plain values in an order that does not depend on the table's: what :func:`repr` says
-    of it is digested. ``changes`` is how often a state is followed by another, ``sample`` has the digests of the kept
-    blocks of each kept subject.
-    """
+    """Return a table's fingerprint, of plain values that do not depend on its order, changes of state, and blocks."""
     kept = {name_digest(subject): blocks for subject, blocks in sample.items()}
     packed = b"".join(
         _HEAD.pack(subject, len(blocks)) + b"".join(_BLOCK.pack(*block) for block in sorted(blocks.items()))

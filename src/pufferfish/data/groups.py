@@ -8,9 +8,9 @@ changes its state moves the step into it in its own cell, and the step out of it
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.theta.states import phase_name
 
 MAX_CELLS = 100_000
+
+Whole = NDArray[np.int64]
 
 
 def checked_counts(given: Any, name: str, of: str, shape: tuple[int, ...], expected: str = "") -> NDArray[np.int64]:
@@ -55,17 +57,14 @@ class Groups(ReadOnly):
     nested: tuple[str, ...] = ()  # groupings of which each group is in one group of the next: ``zone<region``
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by", check_by(self.by))
-        object.__setattr__(self, "cells", tuple(tuple(cell) for cell in self.cells))
-        object.__setattr__(self, "records", tuple(int(n) for n in self.records))
         counts = {name: read_only(whole_array(array)) for name, array in self.counts.items()}
-        object.__setattr__(self, "counts", FrozenDict(counts))
+        self._keep(by=check_by(self.by), cells=tuple(map(tuple, self.cells)), records=tuple(map(int, self.records)))
+        self._keep(counts=FrozenDict(counts), nested=tuple(self.nested))
         n = len(self.cells)
         if not 1 <= n <= MAX_CELLS or len(set(self.cells)) != n or len(self.records) != n:
             raise ParameterError(f"there are {n} cells and {len(self.records)} numbers of records: one for each cell")
         if any(len(cell) != len(self.by) for cell in self.cells):
             raise ParameterError(f"a cell has a label for each of the {len(self.by)} groupings, {', '.join(self.by)}")
-        object.__setattr__(self, "nested", tuple(self.nested))
         if not nested_in_order(self.by, self.cells, self.nested):
             raise ParameterError(f"nested is {', '.join(self.nested)}, expected groupings inside of the next one")
         for name, array in counts.items():
@@ -75,7 +74,7 @@ class Groups(ReadOnly):
                 raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
         if self.steps is not None:
             steps = read_only(whole_array(self.steps))
-            object.__setattr__(self, "steps", steps)
+            self._keep(steps=steps)
             k = steps.shape[-1] if steps.ndim else 0
             if steps.shape != (n, k, k) or (steps < 0).any() or (steps.sum(axis=(1, 2)) > self.records).any():
                 raise ParameterError(
@@ -164,3 +163,68 @@ def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[
     days = {str(day): phase_name("weekday", day)[:3] for day in range(7)}
     names = [days if grouping.startswith("weekday(") else {} for grouping in by]
     return [[day_names.get(label, label) for day_names, label in zip(names, cell, strict=True)] for cell in cells]
+
+
+# -- By subject and day, of public tables: days of 24 hours from midnight UTC, or tenths of the longest series ---------
+
+
+class _Columns(ReadOnly):
+    """Arrays of one length, which cannot be changed."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, each.name, read_only(np.asarray(getattr(self, each.name), dtype=np.int64)))
+
+    def chosen(self, which: NDArray[np.bool_]) -> Self:
+        """Return some of them."""
+        return type(self)(*(getattr(self, each.name)[which] for each in fields(self)))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps(_Columns):
+    """Observed transitions in groups of equal ones, as arrays of one length."""
+
+    subject: Whole  # whose it is
+    day: Whole  # on which it ends
+    phase: Whole  # of the clock, in which it begins; -1 where there is no clock
+    earlier: Whole  # the state two steps before; -1 where it is not known
+    before: Whole
+    state: Whole
+    number: Whole  # how many such transitions there are
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs(_Columns):
+    """Runs of equal observed states, in groups of equal ones, as arrays of one length."""
+
+    subject: Whole  # whose a run is
+    day: Whole  # on which it begins
+    state: Whole
+    lasted: Whole  # how many records it has
+    begun: Whole  # 1 where the record before it had another state, 0 where its beginning was not seen
+    following: Whole  # the state after it; -1 where a gap, an unobserved record or the end of the data cuts it off
+    number: Whole  # how many such runs there are
+
+    def by_length(self, which: NDArray[np.bool_]) -> Whole:
+        """Return for n = 0, 1, … how many of some runs have n records."""
+        lasted, number = self.lasted[which], self.number[which]
+        return np.bincount(lasted, number, int(lasted.max(initial=0)) + 1).astype(np.int64)
+
+    def transitions(self, k: int) -> Whole:
+        """Return the transitions that the runs are made of; shape (k, k)."""
+        counts = np.zeros((k, k), dtype=np.int64)
+        np.add.at(counts, (self.state, self.state), (self.lasted - 1) * self.number)
+        ended = self.following >= 0
+        np.add.at(counts, (self.state[ended], self.following[ended]), self.number[ended])
+        return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Daily(ReadOnly):
+    """What was counted by subject and day."""
+
+    subjects: tuple[str, ...]  # whose records they are, sorted; ``subject`` of steps and runs is a place here
+    steps: Steps  # transitions with their past
+    runs: Runs  # runs of equal states, which are made of the same transitions

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from pufferfish._base.view import counted
-from pufferfish._base.words import composed, did_you_mean, unseen_difference
+from pufferfish._base.words import composed, did_you_mean, names_of, unseen_difference
 from pufferfish.data._chains import summed
-from pufferfish.data._options import Options, listed
+from pufferfish.data._options import Options
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 
@@ -33,10 +33,7 @@ _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 def placed_states(
     labels: Mapping[Any, str], totals: Mapping[Any, int], known: Sequence[str] | None, where: str, owner: str
 ) -> tuple[tuple[str, ...], dict[Any, int]]:
-    """Return the names of all states, in order, and which of them each cell means, given the labels of cells.
-
-    Labels that are not among the known states are refused; where none are known, the table says which there are.
-    """
+    """Return all states, in order, and which of them each cell means; labels that are no known states are refused."""
     if known is None:
         states = sorted_labels(set(labels.values()), where)
     else:
@@ -63,8 +60,7 @@ def labels_of(raw: Iterable[Any], options: Options, *, untyped: bool) -> Mapping
 def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, where: str, owner: str) -> dict[Any, str]:
     """Label the states that cells hold, each by itself, given the states that the model knows, if it knows them.
 
-    ``untyped`` says that all cells are text because the file says no types. There two known states that read alike are
-    refused; this depends on no cell. ``where`` and ``owner`` are the column and the model in the words of a message.
+    In a file without types (``untyped``) two known states that read alike are refused; this depends on no cell.
 
     >>> words = {"where": "column 'x'", "owner": "the model"}
     >>> label_states(["1.0", "2", "n/a"], ["1", "2"], untyped=True, **words)
@@ -97,7 +93,7 @@ def _refuse_strangers(where: str, strangers: Mapping[str, int], known: Sequence[
     more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
     raise DataError(
         f"{where} holds states that {owner} lacks: {listing}{more}.{did_you_mean(shown[0], known)}"
-        f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
+        f"{_if_missing(shown)} {owner.capitalize()}'s states: {names_of(known, 8)}"
     )
 
 

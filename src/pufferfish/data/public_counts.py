@@ -26,7 +26,7 @@ from pufferfish.data._columns import is_absent
 from pufferfish.data._options import Options
 from pufferfish.data._read_chains import layout_of, read_chains
 from pufferfish.data._read_rows import count_distinct, states_of_columns
-from pufferfish.data.daily import Daily, Runs, Steps
+from pufferfish.data.groups import Daily, Runs, Steps, Whole
 from pufferfish.data.labels import labels_of
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -35,8 +35,6 @@ from pufferfish.errors import ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import clock_named, state_label
-
-Whole = NDArray[np.int64]
 
 _DAY = 86_400_000_000  # microseconds of 24 hours
 _BLOCKS = 10  # parts of the longest series that take the place of days, without times
@@ -87,10 +85,7 @@ class PairsApart:
 def read_pairs_apart(
     source: Any, state: str, apart: Sequence[Any], **reading: Any
 ) -> tuple[Sequences, tuple[PairsApart, ...]]:
-    """Read a table as :func:`~pufferfish.read_sequences` does, and count the pairs of states that are some time apart.
-
-    Each ``apart`` is a number of steps or a length of time such as ``"8min"``; see :func:`as_steps`.
-    """
+    """Read a table, and count the pairs of states that are so many steps, or a time such as ``"8min"``, apart."""
     sequences = read_chains(source, state=state, **reading)
     step = sequences.base.step or sequences.usual_step
     steps = [as_steps(distance, step) for distance in apart]
@@ -181,10 +176,7 @@ class Habits:
 
     @property
     def stays(self) -> tuple[tuple[Whole, Whole], ...]:
-        """For every state the stays whose end was seen, and those cut off: entry n is how many had n records.
-
-        Only those whose beginning was seen are counted.
-        """
+        """For every state how many stays had n records, of those with a seen end, and of those that were cut off."""
         runs = self.daily.runs
         of_states = [(runs.state == x) & (runs.begun > 0) for x in range(len(self.sequences.states))]
         ended = runs.following >= 0
@@ -192,10 +184,7 @@ class Habits:
 
 
 def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | None = None, **reading: Any) -> Habits:
-    """Read a table as :func:`~pufferfish.read_sequences` does, and count what it tells of habits.
-
-    Pairs of states are counted at the numbers of steps in ``apart``.
-    """
+    """Read a table, and count what it tells of habits, with the pairs of states so many steps ``apart``."""
     reading = reading | {"clock": clock}
     sequences = read_chains(source, state=state, **reading)
     with opened(source, state, sequences, reading) as rows:
@@ -232,11 +221,7 @@ class PublicRows:
 def read_public_rows(
     source: Any, nodes: Sequence[str] | BayesianNetwork | None, *, missing: Any = "refuse", **reading: Any
 ) -> PublicRows:
-    """Read a table as :func:`~pufferfish.read_rows` does, by a network, or by columns whose states it tells itself.
-
-    ``nodes`` are the network or the names of columns; None for all columns but those that say whose a row is, and which
-    rows are read.
-    """
+    """Read independent rows by a network, or by columns (all if None), which tell their states themselves."""
     if not isinstance(nodes, BayesianNetwork):
         states = states_of_columns(source, nodes, subject=reading.get("subject"), where=reading.get("where"))
         nodes = BayesianNetwork({name: CPT(held, np.full(len(held), 1 / len(held))) for name, held in states.items()})

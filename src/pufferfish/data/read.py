@@ -6,15 +6,12 @@ What reads tables is loaded when the first one is read: whoever only calibrates 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Sequences
+from pufferfish.data.sequences import Sequences, Taken
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Described, ModelClass
-
-if TYPE_CHECKING:
-    from pufferfish.data._options import Taken
 
 _STATE = "state of a record"  # a column that is put beside a table whose states are not read
 
@@ -35,25 +32,19 @@ def read_rows(
     Parameters
     ----------
     source : path or table
-        As for :func:`read_sequences`. Order of the rows does not matter.
+        As for :func:`read_sequences`; the order of rows does not matter.
     network : BayesianNetwork, list of BayesianNetwork, ModelClass, or Model
         Its nodes are the columns, and their states those that cells may have.
     columns : sequence of nodes, or mapping from nodes to str, optional
-        Nodes to read, or the column of each; by default all nodes that are the name of a column. The network's other
-        nodes are latent, and the table's other columns are not read.
+        Nodes to read, or the column of each; by default all nodes that are the name of a column. Others are latent.
     subject : str, optional
         Column that says whose row it is; refused where a subject has several rows, which would depend on each other.
-    where : str, optional
-        Row filter over columns that are no nodes, such as ``'age >= 18'``. Rows where it is not known to be true are
-        left out.
+    where, by : optional
+        As for :func:`read_sequences`, over columns that are no nodes.
     missing : {"refuse", "unobserved"}
-        Missing cells are refused (default); or they are not counted, which declares public which cells are missing.
-    by : str or sequence of str, optional
-        Count also by public groups of rows, for a release of each group: columns that are no nodes, such as ``"sex"``,
-        and parts of times, such as ``"month(admitted)"``; see :func:`read_sequences`.
+        Missing cells are refused, or not counted, which declares public which cells are missing.
     joint : sequence of nodes, or sequence of such sequences, optional
-        Nodes whose columns are counted together too, for :class:`~pufferfish.Joint`: the rows in each combination of
-        their states. A row in which one of these cells is missing is in no combination.
+        Nodes that are counted together too, for :class:`~pufferfish.Joint`, in rows where none of them is missing.
 
     Returns
     -------
@@ -115,61 +106,50 @@ def read_sequences(
     Parameters
     ----------
     source : path, list of paths, or table
-        CSV (``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``) or Parquet file; or a polars or pandas frame, a DuckDB
-        relation, a PySpark frame, or another table that narwhals takes. A CSV column is text: it is read as numbers,
-        times or true/false where all its values are; an empty field is missing.
-        Several files with the same columns are one table, in the order in which they are given.
+        CSV (``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``) or Parquet file; the address of a table in a database; or a
+        polars or pandas frame, a DuckDB relation, a PySpark frame, or another table that narwhals takes. A CSV column
+        is read as numbers, times or true/false where all its values are; an empty field is missing. Several files with
+        the same columns are one table, in the order in which they are given.
     state : str
         Column of the states: text, whole numbers, true/false, or numbers to be binned.
     subject : str, optional
         Column of the independent unit; None if the table is one chain.
     time : str, optional
-        Column of time: timestamps, dates, ISO text, or numbers. Strictly increasing within a subject; subjects
-        may be interleaved. Rows of a DuckDB relation or a PySpark frame have no order, so there it is needed, and it
-        orders them.
+        Column of time: timestamps, dates, ISO text, or numbers. Strictly increasing within a subject; subjects may be
+        interleaved. It orders tables that have no order of their own, such as those of DuckDB and PySpark.
     max_gap : str, timedelta or number, optional
-        Longest time between adjacent records, such as ``"10min"``; a number for numeric time. Rows left out by
-        ``where`` are out before differences are taken. Without it, rows next to each other in the table are
-        adjacent, and a row left out by ``where`` is a hole.
+        Longest time between adjacent records, such as ``"10min"``; a number for numeric time. Without it, rows next to
+        each other are adjacent, and a row left out by ``where`` is a hole.
     bins : str or sequence of float, optional
         Edges that make numbers states, such as ``"0,200,...,10200"``; values outside count in the end bins.
     where : str, optional
-        Row filter over other columns, such as ``'awake and group != "none"'``. Rows where it is not known to
-        be true are left out.
+        Filter over other columns, such as ``'awake and group != "none"'``, of the rows for which it is surely true.
     states : sequence, optional
-        The model's states; a state of the table not among them is refused, or counts as ``"(other)"`` where that is one
-        of them.
+        The model's states; others are refused, or count as ``"(other)"`` where that is one of them.
     missing : {"unobserved", "split", "refuse"}
-        A missing state is a record that takes a step but is not observed (default); leaves a gap, which declares
-        public which states are missing; or is refused. Missing records at the ends of a chain count as steps
-        under "unobserved": a longer span never lowers the noise.
+        A missing state is a record that takes a step but is not observed, also at the ends of a chain; leaves a gap,
+        which declares public which states are missing; or is refused.
     gaps : {"unobserved", "independent"}
-        Stretches between gaps are one chain per subject, with unobserved records in between (default); or each
-        is a chain of its own, which under-protects where states before and after a gap are correlated.
+        Stretches between gaps are one chain, with unobserved records in between; or each is a chain of its own, which
+        under-protects where states before and after a gap are correlated.
     step : str, timedelta or number, optional
-        Time that one step takes, to turn gaps into steps; by default the most frequent time between adjacent
-        records (the shortest of those that tie). Without ``max_gap`` every row is one step, and ``step`` only states
-        how long it takes.
+        Time that one step takes, to turn gaps into steps; by default the most frequent time between adjacent records.
     clock : {"hour", "weekday", "weekday-hour"}, optional
-        Count transitions also by the phase of this clock that they begin in, as :func:`fit_periodic` needs them: the
-        hour of the day, the weekday (0 is Monday), or the hour of the week, by the local time of the table's times.
-        Records that follow each other are then one step apart: ``max_gap`` is less than two steps.
+        Count transitions also by the phase of this clock that they begin in, for :func:`fit_periodic`: by the local
+        time of the table's times. Then ``max_gap`` is less than two steps.
     order : int, default 1
-        With 2 or more, count also what follows that many records in a row, as :func:`fit_order` needs it.
+        With 2 or more, count also what follows that many records in a row, for :func:`fit_order`.
     daily : bool, default False
-        Count also by subject and day: transitions with their past, and how long states last, as :func:`fit_stays` and
-        :func:`fit_defend` need it. The table is read twice.
+        Count also by subject and day, for :func:`fit_stays` and :func:`fit_defend`. The table is read twice.
     by : str or sequence of str, optional
-        Count also by public groups, for a release of each group: columns such as ``"sex"``, and parts of times,
-        ``"hour(time)"``, ``"weekday(time)"`` (0 is Monday), ``"date(time)"``, ``"month(time)"``, by the local time of
-        the column. In which group a record is, and how many records each group has, is taken as public. Chains are not
-        cut by groups.
+        Count also by groups, for a release of each: columns such as ``"sex"``, and parts of local times such as
+        ``"hour(time)"``, ``"weekday(time)"`` (0 is Monday), ``"date(time)"`` or ``"month(time)"``. In which group a
+        record is, and how many records each group has, is taken as public. Chains are not cut by groups.
     time_zone : str, optional
-        Time zone of times that have none, such as ``"Europe/Paris"``: what its clocks show becomes an instant, so that
-        gaps are right where clocks are changed. Parts of times, and times in a filter, are local still.
+        Time zone of times that have none, such as ``"Europe/Paris"``, so that gaps are right where clocks are changed.
     ambiguous : {"earlier", "later", "drop"}, optional
-        With ``time_zone``: which instant a time is that its clocks show twice, or that such a record is left out, and
-        is an unobserved record. Without it such times are refused; better, give them offsets.
+        With ``time_zone``: which instant a time is that clocks show twice, or that such a record is unobserved. Without
+        it such times are refused; better, give them offsets.
 
     Returns
     -------
@@ -218,7 +198,7 @@ def read_sequences(
         return replace(sequences, daily=daily_of(rows, sequences))
 
 
-def read_rest(source: Any, taken: "Taken", **reading: Any) -> Sequences:
+def read_rest(source: Any, taken: Taken, **reading: Any) -> Sequences:
     """Read the rows of a table that were not read before, as :func:`read_sequences` does, and where they are."""
     from pufferfish.data._read_chains import read_chains
 
@@ -233,12 +213,7 @@ def check_reading(**reading: Any) -> None:
 
 
 def columns(source: Any) -> list[str]:
-    """Return the names of a table's columns; no row is read.
-
-    Parameters
-    ----------
-    source : path, list of paths, or table
-        As for :func:`read_sequences`; a DataError says why it cannot be read.
+    """Return the names of a table's columns, of what :func:`read_sequences` takes; no row is read.
 
     Examples
     --------
@@ -261,17 +236,8 @@ def columns(source: Any) -> list[str]:
 def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> Sequences:
     """Read only the public part of a table, without states: who has records, how many, and when.
 
-    Parameters
-    ----------
-    source, subject, **reading
-        As for :func:`read_sequences`; of its options ``time``, ``time_zone``, ``ambiguous``, ``max_gap``, ``step`` and
-        ``gaps``. A DataError says why a table cannot be read.
-
-    Returns
-    -------
-    Sequences
-        Its ``length`` is what mechanisms take, ``usual_step`` the time between most records, ``names`` whose each
-        chain is. Its counts say nothing: every record is taken to be in one state.
+    Parameters are as for :func:`read_sequences`; of its options ``time``, ``time_zone``, ``ambiguous``, ``max_gap``,
+    ``step`` and ``gaps``. The counts of what is returned say nothing: every record is taken to be in one state.
 
     Examples
     --------
@@ -286,6 +252,6 @@ def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> 
 
     public = [name for name in (subject, reading.get("time")) if name is not None]
     table = open_source(source, public or columns(source)[:1], public, order=reading.get("time"))
-    rows = table.frame.drop([name for name in table.frame.collect_schema().names() if name == ROW])
+    rows = table.frame.drop(ROW, strict=False)
     rows = rows.with_columns(nw.lit("any").alias(_STATE))
     return read_sequences(nw.to_native(rows), _STATE, states=["any", "other"], subject=subject, **reading)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_number
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_at_least
 from pufferfish._base.frozen import FrozenDict, ReadOnly
-from pufferfish._base.view import Printed, View, counted, listed_in_short
+from pufferfish._base.view import Printed, View, counted
+from pufferfish._base.words import names_of
 from pufferfish.data.groups import Groups, check_by, checked_counts, kept_rows, sentence_of
 from pufferfish.errors import ParameterError, shortened
 
@@ -53,11 +54,11 @@ class RowsBase(ReadOnly):
     by: tuple[str, ...] | None = None  # public groupings of the rows, which are counted by group too
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", FrozenDict(self.columns))
+        self._keep(columns=FrozenDict(self.columns))
         check_choice("missing", self.missing, ("refuse", "unobserved"))
         check_columns(self.columns)
         if self.by is not None:
-            object.__setattr__(self, "by", check_by(self.by))
+            self._keep(by=check_by(self.by))
         self.check_private(())
 
     def check_private(self, nodes: Iterable[str]) -> None:
@@ -92,26 +93,6 @@ class RowsBase(ReadOnly):
 class Rows(Printed, ReadOnly):
     """Independent rows of a table as counts of the states of every column; private, except for their number.
 
-    Parameters
-    ----------
-    nodes : tuple
-        Nodes of the network that were read, in its order; its other nodes are latent.
-    states : dict from nodes to tuple of str
-        Names of the k states of each of them.
-    counts : dict from nodes to (k,) ndarray of int64
-        Rows in each state; made read-only.
-    records : int
-        Number of rows n (public).
-    base : RowsBase
-        How the table was read.
-    groups : Groups, optional
-        The counts by public groups, where the table was read with ``by``.
-    joint : dict from tuple of nodes to ndarray of int64, optional
-        Rows in each combination of the states of several nodes, an axis for each node; with groups the first axis is
-        that of the groups. A row in which one of these cells is missing is in no combination.
-    fingerprint : str, optional
-        A digest of what was counted, by which a model knows the table that it was fitted to.
-
     Examples
     --------
     >>> Rows(nodes=("rain",), states={"rain": ("no", "yes")}, counts={"rain": [3, 2]}, records=5,
@@ -120,18 +101,28 @@ class Rows(Printed, ReadOnly):
     """
 
     nodes: tuple[Any, ...]
+    """Nodes of the network that were read, in its order; its other nodes are latent."""
     states: dict[Any, tuple[str, ...]]
+    """Names of the k states of each of them."""
     counts: dict[Any, NDArray[np.int64]]
+    """Rows in each state; made read-only."""
     records: int
+    """Number of rows n (public)."""
     base: RowsBase
+    """How the table was read."""
     groups: Groups | None = None
+    """The counts by public groups, where the table was read with ``by``."""
     joint: Mapping[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=FrozenDict[Any, Any])
+    """Rows in each combination of the states of several nodes, an axis for each node; with groups the first axis is
+    that of the groups. A row in which one of these cells is missing is in no combination.
+    """
     fingerprint: str | None = None
+    """A digest of what was counted, by which a model knows the table that it was fitted to."""
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        if not self.nodes or self.records < 1:
-            raise ParameterError(f"{self!r} holds nothing, expected at least one node and one row")
+        if not self.nodes:
+            raise ParameterError("nodes is empty, expected at least one node")
         for name, by_node in (("states", self.states), ("counts", self.counts)):
             if set(by_node) != set(self.nodes):
                 raise ParameterError(f"{name} is about {_names(by_node)}, expected the nodes {_names(self.nodes)}")
@@ -152,9 +143,9 @@ class Rows(Printed, ReadOnly):
                 np.array_equal(table.sum(axis=0), counts[node]) for node, table in by_group.items()
             ):
                 raise ParameterError("groups.counts do not add up to counts")
-        object.__setattr__(self, "counts", FrozenDict(counts))
+        self._keep(counts=FrozenDict(counts))
         joint = {tuple(nodes): self._checked_joint(tuple(nodes), table) for nodes, table in self.joint.items()}
-        object.__setattr__(self, "joint", FrozenDict(joint))
+        self._keep(joint=FrozenDict(joint))
 
     def _checked_joint(self, nodes: tuple[Any, ...], table: Any) -> NDArray[np.int64]:
         """Return the counts of several nodes together, refused where they are none or contradict those of a node."""
@@ -171,10 +162,7 @@ class Rows(Printed, ReadOnly):
         return array
 
     def together(self, nodes: Sequence[Any]) -> NDArray[np.int64] | None:
-        """Return the rows in each combination of the states of some nodes, those of the last one changing fastest.
-
-        Of shape (groups, combinations), of one group where there are none; None where they were not counted.
-        """
+        """Return rows in each combination of some nodes' states, shape (groups, combinations); None if not counted."""
         for held, array in self.joint.items():
             if set(held) == set(nodes):
                 first = array.ndim - len(held)  # the axis of groups, if there is one
@@ -185,23 +173,19 @@ class Rows(Printed, ReadOnly):
     def _check_kinds(self) -> None:
         """Refuse arguments that are other things than they should be, and keep copies of the names."""
         check_kind(self.base, RowsBase, "base")
-        try:
-            object.__setattr__(self, "records", whole_number(self.records))
-        except TypeError:
-            raise ParameterError(f"records is {shortened(repr(self.records))}, expected the number of rows") from None
         nodes = listed(self.nodes, "nodes", "the nodes that were read")
         try:
             set(nodes)
         except TypeError:
             raise ParameterError("nodes holds what is no name of a node, such as a list") from None
-        object.__setattr__(self, "nodes", tuple(nodes))
+        self._keep(nodes=tuple(nodes), records=whole_at_least(self.records, "records", 1))
         for name in ("states", "counts"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ParameterError(f"{name} is {shortened(repr(getattr(self, name)))}, expected a dict from nodes")
         states = {
             node: texts(node_states, f"states[{shortened(repr(node))}]") for node, node_states in self.states.items()
         }
-        object.__setattr__(self, "states", FrozenDict(states))
+        self._keep(states=FrozenDict(states))
 
     def __repr__(self) -> str:
         return f"Rows({counted(len(self.nodes), 'node')}, {counted(self.records, 'row')})"
@@ -210,7 +194,7 @@ class Rows(Printed, ReadOnly):
         """Return what is public: how the table was read, and how many rows and cells there are."""
         base = self.base
         facts = {
-            "nodes": listed_in_short([str(node) for node in self.nodes]),
+            "nodes": names_of(self.nodes, 8),
             "rows": self.records,
             "cells that are not missing": sum(self.observed.values()),
             "rows kept": base.where,

@@ -6,22 +6,21 @@ of the same chain. Queries read ``counts``; a model fitted to public data reads 
 reads ``length``, which is published.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_number
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_at_least, whole_number
 from pufferfish._base.durations import Duration, parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
-from pufferfish.data.daily import Daily
-from pufferfish.data.groups import Groups, check_by, checked_counts, kept_rows, sentence_of
-from pufferfish.errors import ParameterError, shortened
+from pufferfish.data.groups import Daily, Groups, check_by, checked_counts, kept_rows, sentence_of
+from pufferfish.errors import ParameterError
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import clock_named
 
@@ -72,9 +71,7 @@ class TimeGrid(ReadOnly):
             raise ParameterError(f"a grid of times has a step of {step}, a slack of {slack}; expected 1, 0, or more")
         if any(span is not None and (span[0] > span[1] or (span[1] - span[0]) % step) for span in ends):
             raise ParameterError("a grid of times has a chain that ends before it begins, or between two steps")
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "slack", slack)
-        object.__setattr__(self, "ends", ends)
+        self._keep(step=step, slack=slack, ends=ends)
 
     def places(self, chain: int, base: "TimeGrid", of: int) -> tuple[int, int] | None:
         """Return which steps of a chain of another grid the two ends of one are; None where the grids do not fit."""
@@ -113,21 +110,24 @@ def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple
     return tuple(merged)
 
 
+class Taken(NamedTuple):
+    """Which rows were read before, and are left out: by how many entries of a ledger, None where nothing is."""
+
+    entries: int | None
+    of: Callable[[Sequence[str], int, int], Sequence[Sequence[tuple[int, int]]]]
+    """Returns for each subject the stretches of time, each to one past its last, that were read between two times."""
+
+
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
 
 
 def check_chain_options(given: Any) -> tuple[Duration | None, Duration | None]:
-    """Return ``max_gap`` and ``step`` as lengths of time; refuse options that no table of chains can be read by.
-
-    Given is what has the options as attributes, as :class:`Base` has them. A column that is read as two things is
-    refused: subjects or times that are states would be told as public. So is a step that is longer than the longest
-    time between neighbours, who would be less than a step apart.
-    """
+    """Return ``max_gap`` and ``step`` as lengths of time; refuse options by which no table of chains can be read."""
     roles = {role: getattr(given, role) for role in ("state", "subject", "time")}
     for role, name in roles.items():
         if not isinstance(name, str) and not (name is None and role != "state"):
             raise ParameterError(f"{role} is {name!r}, expected the name of a column")
-    for role, name in roles.items():
+    for role, name in roles.items():  # subjects or times that are states would be told as public
         both = " and ".join(other for other, column in roles.items() if column == name)
         if name is not None and both != role:
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
@@ -183,9 +183,9 @@ class Base(ReadOnly):
 
             parse_where(self.where, [self.state], "state column")
         if self.bins is not None:
-            object.__setattr__(self, "bins", parse_bins(self.bins))
+            self._keep(bins=parse_bins(self.bins))
         if self.by is not None:
-            object.__setattr__(self, "by", check_by(self.by, [self.state], "state column"))
+            self._keep(by=check_by(self.by, [self.state], "state column"))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -258,54 +258,6 @@ class Base(ReadOnly):
 class Sequences(Printed, ReadOnly):
     """Sequences of states as aggregates, one row per chain; private, except for the lengths.
 
-    Parameters
-    ----------
-    states : tuple of str
-        Names of the k states.
-    counts : (chains, k) ndarray of int64
-        Observed records of each state in each chain.
-    transitions : (k, k) ndarray of int64
-        Observed one-step transitions over all chains (rows = from).
-    length : tuple of ChainLength
-        Steps spanned and records observed, one per chain.
-    subjects : int
-        Independent subjects.
-    base : Base
-        How the table was read.
-    names : tuple of str, optional
-        Label of the subject that each chain is of, where the table has subjects.
-    usual_step : str, optional
-        Most frequent time between adjacent records (public); None without times, or where the step was given.
-    shortest_step : str, optional
-        Shortest time between adjacent records (public); None without times.
-    clock : str, optional
-        The clock that transitions were counted by, where they were.
-    transitions_by_phase : (phases, k, k) ndarray of int64, optional
-        The transitions that begin in each phase of the clock.
-    histories : (k,) * (m + 1) ndarray of int64, optional
-        How often so many observed records followed each other in single steps, the latest last.
-    groups : Groups, optional
-        The counts by public groups, over all chains, where the table was read with ``by``.
-    grid : TimeGrid, optional
-        Where chains begin and end in time, where all times are whole numbers of steps apart (public).
-    late : (int, str), optional
-        How many gaps are hardly longer than ``max_gap``, where they are many, and the ``max_gap`` that would be none of
-        them too long (public).
-    clock_changes : {"possible", "known"}, optional
-        Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
-        than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
-    daily : Daily, optional
-        Transitions and runs of equal states by subject and day, where the table was read with ``daily``.
-    fingerprint : str, optional
-        A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
-    stretches : tuple of (tuple of int or None), optional
-        Of each chain how many steps have a row, have none, have one, …; None for a chain without a gap. Where a ledger
-        of a table that grows asked for it (:meth:`~pufferfish.Ledger.read`).
-    read_before : int, default 0
-        Rows that are left out because an earlier release of such a ledger read them.
-    asked : int, optional
-        How many entries of the ledger were asked for such releases.
-
     Examples
     --------
     >>> Sequences(states=("a", "b"), counts=[[2, 1]], transitions=[[1, 1], [0, 0]],
@@ -314,26 +266,47 @@ class Sequences(Printed, ReadOnly):
     """
 
     states: tuple[str, ...]
+    """Names of the k states."""
     counts: NDArray[np.int64]
+    """Observed records of each state in each chain, shape (chains, k)."""
     transitions: NDArray[np.int64]
+    """Observed one-step transitions over all chains, shape (k, k) (rows = from)."""
     length: tuple[ChainLength, ...]
+    """Steps spanned and records observed, one per chain."""
     subjects: int
+    """Independent subjects."""
     base: Base
+    """How the table was read."""
     names: tuple[str, ...] | None = None
+    """Label of the subject that each chain is of, where the table has subjects."""
     usual_step: str | None = None
+    """Most frequent time between adjacent records (public); None without times, or where the step was given."""
     shortest_step: str | None = None
+    """Shortest time between adjacent records (public); None without times."""
     clock: str | None = None
+    """The clock that transitions were counted by, where they were."""
     transitions_by_phase: NDArray[np.int64] | None = None
+    """The transitions that begin in each phase of the clock, shape (phases, k, k)."""
     histories: NDArray[np.int64] | None = None
+    """How often m + 1 observed records followed each other in single steps, the latest last, shape (k,) * (m + 1)."""
     groups: Groups | None = None
+    """The counts by public groups, over all chains, where the table was read with ``by``."""
     grid: TimeGrid | None = None
+    """Where chains begin and end in time, where all times are whole numbers of steps apart (public)."""
     late: tuple[int, str] | None = None
+    """How many gaps are hardly longer than ``max_gap``, where they are many, and a ``max_gap`` for them (public)."""
     clock_changes: Literal["possible", "known"] | None = None
+    """Whether clocks may have been changed between two records of a chain, or were; None for neither, or unknown."""
     fingerprint: str | None = None
+    """A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it."""
     daily: Daily | None = None
+    """Transitions and runs of equal states by subject and day, where the table was read with ``daily``."""
     stretches: tuple[tuple[int, ...] | None, ...] | None = None
+    """For a ledger of a table that grows: of each chain how many steps have a row, have none, …; None for no gap."""
     read_before: int = 0
+    """Rows that such a ledger left out because an earlier release read them."""
     asked: int | None = None
+    """How many entries of the ledger were asked for such releases."""
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -346,8 +319,8 @@ class Sequences(Printed, ReadOnly):
         if self.histories is not None:
             shapes["histories"] = (k,) * np.ndim(self.histories)
         for name, shape in shapes.items():
-            array = checked_counts(getattr(self, name), name, "records", shape, f"{shape}: chains by states")
-            object.__setattr__(self, name, array)
+            expected = f"{shape}: chains by states" if name == "counts" else ""
+            self._keep(**{name: checked_counts(getattr(self, name), name, "records", shape, expected)})
         cut = self.base.gaps == "independent"
         if not (1 <= self.subjects <= chains if cut else self.subjects == chains):
             raise ParameterError(
@@ -355,7 +328,7 @@ class Sequences(Printed, ReadOnly):
                 "where gaps='independent' cuts it"
             )
         if self.names is not None:
-            object.__setattr__(self, "names", tuple(self.names))
+            self._keep(names=tuple(self.names))
             if len(self.names) != chains or len(set(self.names)) != self.subjects:
                 raise ParameterError(
                     f"names has {len(self.names)} names of {len(set(self.names))} subjects, and there are {chains} "
@@ -396,18 +369,14 @@ class Sequences(Printed, ReadOnly):
         if self.late is not None:
             try:
                 number, longest = listed(self.late, "late", "a number of gaps and a length of time")
-                object.__setattr__(self, "late", (whole_number(number), str(parse_duration(longest, "late"))))
+                self._keep(late=(whole_number(number), str(parse_duration(longest, "late"))))
             except (TypeError, ValueError):
                 raise ParameterError("late is no number of gaps and the longest of them, as text") from None
-        object.__setattr__(self, "states", texts(self.states, "states"))
         lengths = listed(self.length, "length", "a ChainLength for each chain")
         for i, length in enumerate(lengths):
             check_kind(length, ChainLength, f"length[{i}]")
-        object.__setattr__(self, "length", tuple(lengths))
-        try:
-            object.__setattr__(self, "subjects", whole_number(self.subjects))
-        except TypeError:
-            raise ParameterError(f"subjects is {shortened(repr(self.subjects))}, expected how many there are") from None
+        subjects = whole_at_least(self.subjects, "subjects", 1)
+        self._keep(states=texts(self.states, "states"), length=tuple(lengths), subjects=subjects)
 
     def __repr__(self) -> str:
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}

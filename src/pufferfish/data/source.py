@@ -322,10 +322,7 @@ def _no_type(name: str, held: Any) -> DataError:
 
 
 def _of_database(rows: nw.LazyFrame[Any], order: str | None) -> pl.LazyFrame:
-    """Return rows of a database, which orders them by a column of times, as a frame that fetches them in batches.
-
-    Whenever the frame is read, the database is asked anew. Times that are text are in no order that it knows.
-    """
+    """Return rows of a database, in its order of times, as a frame that fetches them in batches whenever it is read."""
     schema = rows.collect_schema()
     if order is not None and kind_of(schema[order]) != "text":
         rows = rows.sort(order)
@@ -357,10 +354,7 @@ def _of_database(rows: nw.LazyFrame[Any], order: str | None) -> pl.LazyFrame:
 
 
 def _of_pandas(native: Any, wanted: "_Wanted") -> tuple[pl.DataFrame, dict[str, str]]:
-    """Return the needed columns of a pandas frame, and the time zones of those that have one.
-
-    How one record is read must not depend on another: Python objects become labels one by one, but in public columns.
-    """
+    """Return the needed columns of a pandas frame, and their zones; private objects become labels each by itself."""
     pd: Any = import_module("pandas")
     labels = {str(label): label for label in native.columns}  # they need not be text
     index = [str(name) for name in native.index.names if name is not None]
@@ -453,10 +447,7 @@ class _Wanted:
     def columns(
         self, present: Sequence[str], *, untyped: bool = False, path: Path | None = None, index: Collection[str] = ()
     ) -> Sequence[str]:
-        """Return the needed columns; refuse those that are not there, or there twice.
-
-        ``path`` is that of a CSV file, and ``index`` are the names of a pandas index.
-        """
+        """Return the needed columns; refuse those that are not there, or there twice."""
         columns = self.needed(present) if callable(self.needed) else self.needed
         for name in columns:
             if name.startswith("__pf_"):

@@ -1,13 +1,8 @@
 """Tables on a Spark cluster: what Spark needs and other engines do not.
 
-Rows stay on the cluster. The expressions that read them are those of every other engine; only four things are Spark's
-own, and all of them are here:
-
-- **times**: Spark shows an instant on the clock of the session, so :func:`of_spark` makes it a time in UTC first;
-- **files**: Spark reads folders and globs, and takes CSV lines for what they are not, so :func:`spark_files` looks at
-  the lines first;
-- **passes**: every query reads the table anew, so :func:`held` keeps on the cluster what several queries read;
-- **the session** of the command line, :func:`spark_session`.
+Rows stay on the cluster, and are read by the expressions of every other engine. Spark shows an instant on the clock of
+the session, so :func:`of_spark` makes it a time in UTC first; it takes CSV lines for what they are not, so
+:func:`refuse_lines` looks at them; and every query reads the table anew, so :func:`held` keeps what several read.
 
 docs/spark.md counts the passes and says what reaches the driver.
 """
@@ -120,11 +115,7 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
 
 
 def refuse_lines(files: SparkFiles) -> None:
-    """Refuse CSV files with lines that Spark would take for others than they are, in one pass over the text.
-
-    Spark reads lines, each by itself: it would cut a cell of several lines into records, put signs in the place of what
-    is no UTF-8, take bytes of no text for a part of a name, and leave out cells that are too many.
-    """
+    """Refuse CSV files with lines that Spark, which reads each by itself, would cut or take for others in silence."""
     if files.separator is None:
         return
     if len(files.frame.columns) < 2:
@@ -155,10 +146,7 @@ def refuse_lines(files: SparkFiles) -> None:
 
 @contextmanager
 def spark_session(master: str) -> Generator[Any]:
-    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; leave one that runs running.
-
-    Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
-    """
+    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; one that runs stays."""
     if find_spec("pyspark") is None:
         raise public(ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'"))
     home = os.environ.get("JAVA_HOME")

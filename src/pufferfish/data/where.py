@@ -4,9 +4,8 @@ Python's own grammar, read with :mod:`ast` and never evaluated: column names, pa
 ``in``, ``and``, ``or``, ``not``. A filter may not refer to a column of states: which rows take part is public,
 so it must not depend on the private states.
 
-Missing values follow three-valued logic: a comparison with one is neither true nor false, and a row is kept
-only where the filter is true. Engines disagree about this (pandas finds ``NaN != 3`` true), so an expression
-is compiled into two: where it is certainly true, and where it is certainly false.
+Missing values follow three-valued logic, as in SQL, polars and Spark: a comparison with one is neither true nor false,
+but null, and a row is kept only where the filter is true.
 """
 
 import ast
@@ -37,14 +36,6 @@ _HOLDS = {"number": "numbers", "text": "text", "boolean": "true or false", "inst
 
 
 @dataclass(frozen=True, slots=True)
-class _Truth:
-    """Two expressions that are never null: where a condition is true, and where it is false."""
-
-    true: nw.Expr
-    false: nw.Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Where:
     """A parsed filter."""
 
@@ -66,7 +57,7 @@ class Where:
 
     def keep(self, columns: Mapping[str, Column], local: Mapping[str, Column] | None = None) -> nw.Expr:
         """Compile to an expression, never null, that is true where a row is kept, given local times of ``timed``."""
-        return _Compiler(self.text, columns, local).truth(self._tree).true
+        return _Compiler(self.text, columns, local).truth(self._tree).fill_null(False)
 
 
 _LONGEST = 2000
@@ -229,33 +220,30 @@ def _refuse(text: str, node: ast.AST) -> NoReturn:
 
 
 class _Compiler:
-    """Turns a tree into expressions, given the types of the columns."""
+    """Turns a tree into expressions that are null where nobody knows whether they hold, given the types of columns."""
 
     def __init__(self, text: str, columns: Mapping[str, Column], local: Mapping[str, Column] | None) -> None:
         self._text = text
         self._columns = columns
         self._local = local or {}
 
-    def truth(self, node: ast.expr) -> _Truth:
+    def truth(self, node: ast.expr) -> nw.Expr:
         if isinstance(node, ast.BoolOp):
-            parts = [self.truth(value) for value in node.values]
-            if isinstance(node.op, ast.And):
-                return _both(parts)
-            return _not(_both([_not(part) for part in parts]))
+            joined = operator.and_ if isinstance(node.op, ast.And) else operator.or_
+            return _folded(joined, [self.truth(value) for value in node.values])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return _not(self.truth(node.operand))
+            return ~self.truth(node.operand)
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            return _both([self._compare(*link) for link in zip(sides, node.ops, sides[1:], strict=False)])
+            links = zip(sides, node.ops, sides[1:], strict=False)
+            return _folded(operator.and_, [self._compare(*link) for link in links])
         name = _column_name(node)
         if name is None:
             self._refuse(f"{ast.unparse(node)!r} is not a condition")
         column = self._column(name)
-        if column.kind == "nothing":
-            return _never(column)
-        if column.kind != "boolean":
+        if column.kind not in ("boolean", "nothing"):
             self._refuse(f"{_holds(column)}, so it is not a condition; compare it, e.g. {ast.unparse(node)} == …")
-        return _Truth(~column.missing & column.value, ~column.missing & ~column.value)
+        return _known(column) if column.kind == "boolean" else _unknown(column)
 
     def _column(self, name: str) -> Column:
         column = self._columns[name]
@@ -287,10 +275,10 @@ class _Compiler:
                 return replace(inner, value=-inner.value if minus else inner.value)
         self._refuse(f"{ast.unparse(node)!r} cannot be compared")
 
-    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> _Truth:
+    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> nw.Expr:
         if isinstance(op, ast.In | ast.NotIn):
             inside = self._contains(left, right)
-            return inside if isinstance(op, ast.In) else _not(inside)
+            return inside if isinstance(op, ast.In) else ~inside
         a, b = self._operand(left), self._operand(right)
         if not isinstance(a, Column) and not isinstance(b, Column):
             self._refuse(f"{ast.unparse(left)} and {ast.unparse(right)} are both constants")
@@ -304,13 +292,12 @@ class _Compiler:
             if not equality:
                 self._refuse("none has no order; use == none or != none")
             present: Any = b if a is None else a
-            absent: nw.Expr = present.missing
-            return _Truth(absent, ~absent) if isinstance(op, ast.Eq) else _Truth(~absent, absent)
+            return present.missing if isinstance(op, ast.Eq) else ~present.missing
         column, operand = (a, b) if isinstance(a, Column) else (b, a)
         if equality:
             self._refuse_beyond(left if column is a else right, [operand])
         if column.kind == "nothing" or (isinstance(operand, Column) and operand.kind == "nothing"):
-            return _never(column)
+            return _unknown(column)
         if column.kind == "text" and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
             self._refuse(
                 f"column {column.name!r} holds text that is not always an ISO time such as '2016-04-13 08:00', so it "
@@ -320,27 +307,24 @@ class _Compiler:
                 else f"column {column.name!r} holds text, which would be compared with {operand!r} letter by letter: "
                 "make it a column of times first"
             )
-        operand_value, operand_missing = self._match(column, operand)
+        matched = self._match(column, operand)
         if column.kind == "boolean" and not equality:
             self._refuse(f"{_holds(column)}, which has no order; use == or !=")
-        defined = ~column.missing if operand_missing is None else ~column.missing & ~operand_missing
-        x, y = (column.value, operand_value) if column is a else (operand_value, column.value)
-        result: nw.Expr = compare(x, y)
-        return _Truth(defined & result, defined & ~result)
+        return compare(_known(column), matched) if column is a else compare(matched, _known(column))
 
-    def _match(self, column: Column, operand: Any) -> tuple[Any, nw.Expr | None]:
+    def _match(self, column: Column, operand: Any) -> Any:
         """Value of the other side in the column's terms; refuse what does not compare."""
         if isinstance(operand, Column):
             if operand.kind != column.kind:
                 self._refuse(f"{_holds(column)} and {_holds(operand)}, which cannot be compared")
             if operand.zoned != column.zoned:
                 self._refuse(f"only one of {column.name!r} and {operand.name!r} has a time zone")
-            return operand.value, operand.missing
+            return _known(operand)
         takes = {"boolean": bool, "number": int | float, "text": str}.get(column.kind)
         if takes and isinstance(operand, takes) and isinstance(operand, bool) == (takes is bool):
-            return operand, None
+            return operand
         if column.kind == "instant" and isinstance(operand, str):
-            return self._instant(column, operand), None
+            return self._instant(column, operand)
         self._refuse(f"{_holds(column)}, which cannot be compared with {_show(operand)}")
 
     def _instant(self, column: Column, text: str) -> int:
@@ -354,19 +338,17 @@ class _Compiler:
             self._refuse(f"column {column.name!r} {has}: {fix} in {text!r}")
         return micros
 
-    def _contains(self, left: ast.expr, right: ast.expr) -> _Truth:
+    def _contains(self, left: ast.expr, right: ast.expr) -> nw.Expr:
         column = self._operand(left)
         if not isinstance(column, Column) or not isinstance(right, ast.List | ast.Tuple | ast.Set):
             self._refuse("in needs a column on the left and a list such as [1, 2] on the right")
         literals = [_literal(value) for value in right.elts]
         self._refuse_beyond(left, literals)
-        values = [self._match(column, value)[0] for value in literals if value is not None and column.kind != "nothing"]
-        inside = _never(column).true
+        values = [self._match(column, value) for value in literals if value is not None and column.kind != "nothing"]
+        inside = nw.when(~column.missing).then(nw.lit(False))
         # is_in would want a list of exactly the column's type
-        inside = _folded(operator.or_, [inside, *(~column.missing & (column.value == value) for value in values)])
-        if None in literals:
-            return _Truth(inside | column.missing, ~column.missing & ~inside)
-        return _Truth(inside, ~column.missing & ~inside)
+        inside = _folded(operator.or_, [inside, *(_known(column) == value for value in values)])
+        return inside | column.missing if None in literals else inside
 
     def _refuse_beyond(self, node: ast.expr, values: Sequence[Any]) -> None:
         """Refuse hours, weekdays and months that there are not: no record has them, so another one was meant."""
@@ -383,15 +365,6 @@ class _Compiler:
         raise DataError(f"where {self._text!r}: {why}")
 
 
-def _not(condition: _Truth) -> _Truth:
-    return _Truth(condition.false, condition.true)
-
-
-def _both(conditions: Sequence[_Truth]) -> _Truth:
-    true = _folded(operator.and_, [condition.true for condition in conditions])
-    return _Truth(true, _folded(operator.or_, [condition.false for condition in conditions]))
-
-
 def _folded(joined: Callable[[nw.Expr, nw.Expr], nw.Expr], parts: Sequence[nw.Expr]) -> nw.Expr:
     """Join expressions in pairs, and these in pairs: engines take much longer where one stands in another."""
     while len(parts) > 1:
@@ -404,9 +377,14 @@ def _holds(column: Column) -> str:
     return f"column {column.name!r} holds {_HOLDS[column.kind]}"
 
 
-def _never(column: Column) -> _Truth:
-    never = column.missing & ~column.missing
-    return _Truth(never, never)
+def _known(column: Column) -> nw.Expr:
+    """Return the values of a column, null where they are missing."""
+    return nw.when(~column.missing).then(column.value)
+
+
+def _unknown(column: Column) -> nw.Expr:
+    """Return a condition of which nobody knows whether it holds, in any row."""
+    return nw.when(column.missing & ~column.missing).then(nw.lit(False))
 
 
 def _show(value: Any) -> str:

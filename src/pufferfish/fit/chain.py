@@ -156,8 +156,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    expected = "a probability such as 0.95, above 0 and below 1"
-    confidence = real_that(lambda number: 0 < number < 1, confidence, "confidence", expected)
+    confidence = check_confidence(confidence)
     check_transitions(sequences)
     check_several(sequences.states)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
@@ -216,9 +215,15 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
     return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
 
 
-def added_count(name: str, count: float) -> float:
-    """Return what is added to counts as a float."""
-    expected = f"a number from 0 to {_MOST_SMOOTHING:g}, such as 1"
+def check_confidence(confidence: float) -> float:
+    """Return the confidence of bounds as a float."""
+    expected = "a probability such as 0.95, above 0 and below 1"
+    return real_that(lambda number: 0 < number < 1, confidence, "confidence", expected)
+
+
+def added_count(name: str, count: float, usual: float = 1) -> float:
+    """Return what is added to counts as a float; ``usual`` is what a message takes as an example."""
+    expected = f"a number from 0 to {_MOST_SMOOTHING:g}, such as {usual:g}"
     return real_that(lambda number: 0 <= number <= _MOST_SMOOTHING, count, name, expected)
 
 

@@ -24,7 +24,7 @@ from pufferfish._base.checked import real_that, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import part_of
 from pufferfish._base.view import counted
-from pufferfish.data.daily import Daily
+from pufferfish.data.groups import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut

@@ -144,7 +144,7 @@ def fit_forgetting(
     >>> fit.theta.steps, round(fit.theta.overlap[0], 2), fit.estimates[0].subject
     ((3,), 0.94, 'b')
     """
-    added = added_count("smoothing", smoothing)
+    added = added_count("smoothing", smoothing, SMOOTHING)
     asked: list[Any] = list(forgets) if is_list(forgets) else [forgets]
     if not asked:
         raise ParameterError("forgets is empty, expected a number of steps, or a time such as '8min'")

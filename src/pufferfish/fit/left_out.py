@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import report_progress
-from pufferfish.data.daily import Daily
+from pufferfish.data.groups import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.fit.chain import check_sequences, check_several

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.progress import part_of, report_progress
 from pufferfish._core.chains.markov import completed, smoothed
-from pufferfish.data.daily import Daily, Steps
+from pufferfish.data.groups import Daily, Steps
 from pufferfish.data.sequences import Sequences
 from pufferfish.fit.chain import SMOOTHING
 from pufferfish.fit.left_out import MOST_FOLLOWED, MOST_KINDS, POOLED_STAYS, daily_of, most_kinds

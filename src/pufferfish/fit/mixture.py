@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.compiled import Loop
-from pufferfish.data.daily import Runs
+from pufferfish.data.groups import Runs
 
 Array = NDArray[np.float64]
 

@@ -114,7 +114,7 @@ def fit_network_to(
     source: Any, arrows: Any, *, columns: Any, smoothing: float, certainties: Any, **reading: Any
 ) -> NetworkFit:
     """Do the work of :func:`fit_network`, and say what each table was counted from."""
-    added = added_count("smoothing", smoothing)
+    added = added_count("smoothing", smoothing, SMOOTHING)
     if unknown := reading.keys() - {"subject", "where", "missing"}:
         raise ParameterError(f"{min(unknown)} is not an option of fit_network; it knows subject, where and missing")
     named = None if columns is None else _names(columns, "columns")

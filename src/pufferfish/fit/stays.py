@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.data.daily import Runs
+from pufferfish.data.groups import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.fit.chain import SMOOTHING, added_count, check_rows

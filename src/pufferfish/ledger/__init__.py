@@ -1,8 +1,7 @@
 """Many releases of the same records, within one budget."""
 
 from pufferfish.ledger.book import Entry
-from pufferfish.ledger.database import files_of, is_address, name_of, shown_where
-from pufferfish.ledger.file import LEDGER
+from pufferfish.ledger.kept import LEDGER, files_of, is_address, name_of, shown_where
 from pufferfish.ledger.ledger import Ledger
 
 __all__ = ["LEDGER", "Entry", "Ledger", "files_of", "is_address", "name_of", "shown_where"]

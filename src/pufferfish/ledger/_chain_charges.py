@@ -56,8 +56,8 @@ class ChainCharging(Charging):
         self._bounds: dict[tuple[ChainLength, ...], InfluenceBound] = {}
 
     def check_base(self, base: Any) -> None:
-        """Refuse a base of independent rows."""
-        check_base_of_chains(base)
+        """Refuse a base of independent rows, or with gaps that hide what the ledger counts."""
+        super().check_base(base)
         if base is not None and self.bound.protection is not None:
             self.bound.protection.check_gaps(base.gaps, "the ledger adds up what is told of")
 
@@ -66,7 +66,7 @@ class ChainCharging(Charging):
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
         base, subjects, length = book.base, book.subjects, self.bound.length
-        check_chains(data)
+        self.check_kind(data, released)
         inside = self._in_base(data, book)
         if data is not None and data.names is None and isinstance(window, Mapping):
             raise ReleaseRefused(
@@ -106,10 +106,7 @@ class ChainCharging(Charging):
         return self._bound_on(classes, which), with_steps([sum_of(members, self.bound.theta.k) for members in classes])
 
     def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
-        """Return the bound on one chain for each class, as long as the longest of its chains.
-
-        A chain with fewer steps or fewer observed records is that one with some losses left out, and leaks no more.
-        """
+        """Return the bound on one chain for each class, as long as its longest: a shorter one leaks no more."""
         sizes = np.array([(chain.steps, chain.records) for chain in self.bound.length], dtype=np.int64)
         largest = np.zeros((len(classes), 2), dtype=np.int64)
         read = which >= 0
@@ -127,10 +124,7 @@ class ChainCharging(Charging):
         return bound
 
     def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
-        """Return the losses of each class of chains: equally long ones, of which the same charges read the same steps.
-
-        A chain of which every step is read alike has one loss for all records, and another a profile.
-        """
+        """Return the losses of each class of equally long chains of which the same charges read the same steps."""
         classes: dict[tuple[ChainLength, tuple[Steps | None, ...]], None] = {}
         for c, length in enumerate(self.bound.length):
             if among is None or among[c]:
@@ -154,11 +148,7 @@ class ChainCharging(Charging):
         return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
 
     def _in_base(self, data: Any, book: Book) -> Any:
-        """Return data with chains as short as their times say, where these say that they are inside of the base.
-
-        A part may have a gap, in which clocks may have been set back, where the base has none: then it counts as
-        longer than the base. Lengths alone would let later records pass: :func:`windows_by_time` refuses these.
-        """
+        """Return data with chains as short as their times say, where clocks set back in a gap made them seem longer."""
         grid, subjects = book.grid, book.subjects
         if not isinstance(data, Sequences) or data.grid is None or grid is None or data.grid.slack != grid.slack:
             return data
@@ -173,11 +163,7 @@ class ChainCharging(Charging):
         return replace(data, grid=None, length=tuple(lengths))
 
     def _reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
-        """Return which chains the data are about, a byte each; None where that is not known, or they are all.
-
-        Refused are subjects that are not in the base, or have a longer chain than all those of it there; and windows
-        that are not those of the subjects in the data: nobody pays for what another one's window says.
-        """
+        """Return which chains the data are about, a byte each (None for all, or unknown); refuse strangers."""
         if subjects is None or not isinstance(data, Sequences) or data.names is None:
             return None
         places, length = subjects.places_of(data.names), self.bound.length
@@ -192,7 +178,7 @@ class ChainCharging(Charging):
                 )
         marks = np.zeros(self.places, dtype=np.bool_)
         marks[[place for subject_places in places.values() for place in subject_places]] = True
-        if windows is not None:
+        if windows is not None:  # nobody pays for what another one's window says
             for name, subject_places in places.items():
                 seen = tuple(windows[place] for place in subject_places)
                 if not any(seen):
@@ -223,24 +209,6 @@ class ChainCharging(Charging):
         check_lengths(data.length, length, windows, "the data")
 
 
-def check_base_of_chains(base: Any) -> None:
-    """Refuse a base that is none of Markov chains."""
-    if base is not None and not isinstance(base, Base):
-        raise ParameterError(
-            f"base is {type(base).__name__}, but this ledger is for Markov chains: give the base of a table from "
-            "read_sequences, sequences.base"
-        )
-
-
-def check_chains(data: Any) -> None:
-    """Refuse data that are none of Markov chains."""
-    if data is not None and not isinstance(data, Sequences):
-        raise ReleaseRefused(
-            f"the data are {type(data).__name__}, but this ledger is for Markov chains: read the table with "
-            "read_sequences"
-        )
-
-
 def loss_of_release(
     released: Any,
     states: tuple[str, ...],
@@ -248,17 +216,9 @@ def loss_of_release(
     data: Sequences | None,
     coarsening: Mapping[Any, Any] | None,
 ) -> tuple[Charge, Sequence[int] | None, StepQuery | LinearQuery | None]:
-    """Return the loss of a release between the states of a ledger, wherever it is charged.
-
-    With it come the groups of these states that the release counts together, and, if calibrated, what it measures.
-    """
+    """Return a release's loss between a ledger's states, the groups of these that it counts, and what it measures."""
     step, linear = 0, None
     if isinstance(released, Calibration):
-        if released.theta.variables is not None:
-            raise ReleaseRefused(
-                f"the noise was calibrated for {released.theta.kind}, whose records have names, but this ledger is "
-                "for Markov chains: make another ledger for them"
-            )
         linear = composing(released, "calibration.record_loss" if released.theta.states == states else None)
         groups = groups_of(states, base, released.theta.states, data, coarsening)
         scale = Fraction(released.unit_scale)
@@ -311,11 +271,7 @@ def with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
 
 
 def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
-    """Return a distance between the states of a release as one between those of the base: 0 inside of a group.
-
-    A release reads what each record counts as (``groups``; None where that is itself), and no more: so it moves with a
-    record, and with its steps, as it does between these.
-    """
+    """Return a distance between the base's states: 0 inside of a group, for a release reads the group alone."""
     return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
 
 

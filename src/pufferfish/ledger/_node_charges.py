@@ -34,20 +34,16 @@ States = dict[str, tuple[str, ...]]
 class NodeCharging(Charging):
     """Charges on Bayesian networks."""
 
+    kind, reader, of_base, of_data = "Bayesian networks", "read_rows", RowsBase, Rows
+
     def __init__(self, bound: InfluenceBound) -> None:
         self._states = _by_label(bound.networks[0].node_states)
         super().__init__(bound, {node: len(states) for node, states in self._states.items()}, bound.rows)
 
     def check_base(self, base: Any) -> None:
         """Refuse a base of chains, or of another network."""
-        if base is None:
-            return
-        if not isinstance(base, RowsBase):
-            raise ParameterError(
-                f"base is {type(base).__name__}, but this ledger is for Bayesian networks: give the base of a table "
-                "from read_rows, rows.base"
-            )
-        for node in base.columns:
+        super().check_base(base)
+        for node in () if base is None else base.columns:
             if node not in self._states:
                 raise ParameterError(
                     f"the base names {node!r}, which is not a node of Θ. Nodes: {names_of(self._states)}"
@@ -64,11 +60,7 @@ class NodeCharging(Charging):
                     f"{name} is for Markov chains, but this ledger is for Bayesian networks: leave it out; a query "
                     "such as Subset(query, nodes) is charged only on the nodes and states that it reads"
                 )
-        if data is not None and not isinstance(data, Rows):
-            raise ReleaseRefused(
-                f"the data are {type(data).__name__}, but this ledger is for Bayesian networks: read the table with "
-                "read_rows"
-            )
+        self.check_kind(data, released)
         if isinstance(released, Calibration):
             distances, scale = self._of_calibration(released), Fraction(released.unit_scale)
         else:
@@ -98,11 +90,6 @@ class NodeCharging(Charging):
 
     def _of_calibration(self, calibration: Calibration) -> dict[str, Distance]:
         """Return the distances of all nodes under a calibration, refused where it is for another network."""
-        if not calibration.theta.networks:
-            raise ReleaseRefused(
-                f"the noise was calibrated for {calibration.theta.kind}, but this ledger is for Bayesian networks: "
-                "make another ledger for them"
-            )
         network = calibration.theta.networks[0]
         states = _by_label(network.node_states)
         self._check_states(states, "the noise was calibrated for another network")

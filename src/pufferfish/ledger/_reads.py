@@ -30,8 +30,6 @@ Numbers = NDArray[np.int64]
 def joined(*runs: Runs) -> Runs:
     """Return the steps that are in one of some runs.
 
-    Examples
-    --------
     >>> joined(((0, 7), (14, 21)), ((7, 9),))
     ((0, 9), (14, 21))
     """
@@ -62,8 +60,6 @@ def common(one: Runs, other: Runs) -> Runs:
 def without(one: Runs, other: Runs) -> Runs:
     """Return the steps that are in the first of two runs only.
 
-    Examples
-    --------
     >>> without(((0, 21),), ((7, 14),))
     ((0, 7), (14, 21))
     """
@@ -78,10 +74,7 @@ def without(one: Runs, other: Runs) -> Runs:
 
 
 class ReadGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Subjects that were read alike, as a ledger's file says it.
-
-    ``subjects`` are a bit for each in the order in which they came, compressed, in base 64.
-    """
+    """Subjects that were read alike, as a ledger's file says it: a bit for each as they came, packed, in base 64."""
 
     steps: list[tuple[int, int]]
     subjects: Annotated[str, msgspec.Meta(min_length=1)]
@@ -89,10 +82,7 @@ class ReadGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 @dataclass(frozen=True)
 class Reads:
-    """What is read: for each group of subjects, which have no other, the steps.
-
-    Of a ledger's file subjects are unpacked when they are asked for: mostly nobody asks again who was read years ago.
-    """
+    """What steps are read of which subjects, in groups; those in a file are unpacked when they are asked for."""
 
     parts: "tuple[tuple[Runs, Numbers | _Packed], ...]"
 
@@ -182,10 +172,7 @@ class Reads:
 
 
 def signatures(groups: Sequence[Numbers], numbers: Numbers) -> Iterator[tuple[tuple[int, ...], Numbers]]:
-    """Yield the different sets of groups that some subjects are in, and who is in each.
-
-    Subjects and groups may be a hundred thousand and some hundreds: a bit says who is in which.
-    """
+    """Yield the different sets of groups that some subjects are in, and who is in each; quick for many subjects."""
     if not len(numbers):
         return
     marks = np.zeros((-(-len(groups) // 8), len(numbers)), dtype=np.uint8)

@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.laplace import accuracy
 from pufferfish._core.numbers.rounding import bracket
-from pufferfish.data.sequences import Sequences, TimeGrid
+from pufferfish.data.sequences import Sequences, Taken, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger._chain_charges import (
-    check_base_of_chains,
-    check_chains,
     loss_of_release,
     stretches_of,
     sum_of,
@@ -144,7 +142,7 @@ class SeriesCharging(Charging):
 
     def check_base(self, base: Any) -> None:
         """Refuse a base whose times do not say where its records are."""
-        check_base_of_chains(base)
+        super().check_base(base)
         if base is None:
             return
         if base.time is None or base.max_gap is None or base.gaps == "independent" or base.missing == "split":
@@ -171,7 +169,7 @@ class SeriesCharging(Charging):
             )
         if data is None:
             raise ParameterError("a growing table is charged by the data that are read: give data")
-        check_chains(data)
+        self.check_kind(data, released)
         if isinstance(released, Calibration) and gives_first_law(released.theta):
             raise ReleaseRefused(
                 "the noise was calibrated for chains whose first record has a given law, but most files of a growing "
@@ -371,10 +369,7 @@ def planned_in(book: Book) -> list[Planned]:
 
 
 def alone_for_ever(bound: InfluenceBound, queries: Sequence[Query], level: float) -> list[Calibration]:
-    """Return for each query the noise with which releases of it alone, for ever, leak at most so much.
-
-    Refused where no noise is enough, however long one waits.
-    """
+    """Return for each query the noise with which its releases leak so much, for ever; refused where there is none."""
     for query in queries:
         if isinstance(query, Mean):
             raise ReleaseRefused(
@@ -405,23 +400,15 @@ def with_enough_noise(
 # -- What was read before --------------------------------------------------------------------------------------------
 
 
-class TakenBefore:
-    """Which rows earlier releases of a question read, in a book of a table that grows; see :class:`Taken`.
+def taken_before(book: Book, before: Sequence[Reads], entries: int | None) -> Taken:
+    """Return which rows earlier releases of a question read, by so many entries of a book of a table that grows."""
 
-    ``entries`` is how many entries of the book were asked; None where nothing is left out.
-    """
-
-    def __init__(self, book: Book, reads: Sequence[Reads], entries: int | None) -> None:
-        self._book, self._reads, self.entries = book, reads, entries
-
-    def of(self, subjects: Sequence[str], first: int, last: int) -> list[list[tuple[int, int]]]:
-        """Return for each subject the stretches of time that were read."""
-        book = self._book
-        if book.grid is None or not self._reads:
+    def of(subjects: Sequence[str], first: int, last: int) -> list[list[tuple[int, int]]]:
+        if book.grid is None or not before:
             return [[] for _ in subjects]
         step, origin = _known_grid(book, book.grid)
         first, last = (first - origin) // step, (last - origin) // step + 1
-        near = [(runs, who) for reads in self._reads if reads.near(first, last) for runs, who in reads.groups]
+        near = [(runs, who) for reads in before if reads.near(first, last) for runs, who in reads.groups]
         numbers = np.zeros(1, dtype=np.int64) if book.subjects is None else book.subjects.with_more(subjects)[1]
         found: dict[int, list[tuple[int, int]]] = {}
         for which, who in signatures([who for _, who in near], np.unique(numbers)):
@@ -429,6 +416,8 @@ class TakenBefore:
             times = [(origin + start * step, origin + stop * step) for start, stop in runs]
             found.update((int(number), times) for number in who)
         return [found.get(int(number), []) for number in numbers]
+
+    return Taken(entries, of)
 
 
 def _grid_of(data: Sequences) -> TimeGrid:

@@ -243,10 +243,7 @@ _MOST_CHECKED = 16
 
 
 def check_book(book: Book, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
-    """Refuse a book whose entries no ledger wrote, or which do not say what they leak: ``leakage`` of some entries.
-
-    Of the first ``known`` entries neither the leakage nor the chain is computed again.
-    """
+    """Refuse a book that no ledger wrote, or that does not say what it leaks; ``known`` entries are believed."""
     entries, most = book.entries, float_up(Fraction(repr(book.budget)))
     if not is_moment(book.created):
         raise ParameterError(f"created is {book.created!r}, expected a time with its zone")

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._reads import Reads
 from pufferfish.ledger.book import Book, Entry, fields_of_base
@@ -65,29 +67,45 @@ class Charging(ABC):
     the base has, or rows of a network's table, which are independent of each other.
     """
 
+    kind, reader = "Markov chains", "read_sequences"
+    of_base: ClassVar[type] = Base
+    of_data: ClassVar[type] = Sequences
+
     def __init__(self, bound: InfluenceBound, sizes: dict[str | None, int], places: int) -> None:
         self.bound, self.sizes, self.places = bound, sizes, places
 
-    @abstractmethod
     def check_base(self, base: Any) -> None:
         """Refuse a base that is none of a table for this Θ; None is one that is not known yet."""
+        if base is not None and not isinstance(base, self.of_base):
+            raise ParameterError(
+                f"base is {type(base).__name__}, but this ledger is for {self.kind}: give the base of a table from "
+                f"{self.reader}, data.base"
+            )
+
+    def check_kind(self, data: Any, released: Any) -> None:
+        """Refuse data, and noise, for models of another kind."""
+        if data is not None and not isinstance(data, self.of_data):
+            raise ReleaseRefused(
+                f"the data are {type(data).__name__}, but this ledger is for {self.kind}: read the table with "
+                f"{self.reader}"
+            )
+        if not isinstance(released, Calibration):
+            return
+        if not (released.theta.networks if self.of_data is Rows else released.theta.variables is None):
+            raise ReleaseRefused(
+                f"the noise was calibrated for {released.theta.kind}, but this ledger is for {self.kind}: make another "
+                "ledger for them"
+            )
 
     @abstractmethod
     def charge(
         self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
     ) -> Charge:
-        """Return the charge of a calibrated release or a loss, refused where it is not of the base.
-
-        Parameters are those of :meth:`Ledger.spend`, and the book, which knows the base and who is in it.
-        """
+        """Return the charge of a release or a loss, as for ``Ledger.spend``; refused where it is not of the base."""
 
     @abstractmethod
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
-        """Return a bound, and the losses of all charges together as its ``leakage`` takes them, rounded up once.
-
-        Chains, or rows, that the same releases read are one class: independent of the others, they pay for these
-        releases only. Where ``among`` is given, as :meth:`about` returns it, only those chains are asked about.
-        """
+        """Return a bound and all losses ``among`` some chains, rounded up once; those read by the same are a class."""
 
     def about(self, data: Any, book: Book) -> Any:
         """Return whose chains the data are about; None where that is not known, or they are all."""
@@ -167,7 +185,9 @@ class Charging(ABC):
                 raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
             if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
-        return Charge(distances, _scale_of(entry), step=entry.step)
+        if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
+            raise ParameterError(f"entry {number} has the scale {entry.scale!r}, expected a positive fraction")
+        return Charge(distances, Fraction(entry.scale), step=entry.step)
 
 
 def classes_of(
@@ -189,11 +209,7 @@ def classes_of(
 
 
 def composing(calibration: Calibration, way_out: str | None) -> RecordQuery:
-    """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
-
-    It is what was asked, or with a strategy what is measured for it. Where its ε holds for one query only, it is
-    refused; ``way_out`` is the loss to charge instead, None where its states are others.
-    """
+    """Return the query that is measured, whose losses add; refused where ε holds for one query, with a ``way_out``."""
     if not calibration.composes:
         remedy = (
             "calibrate it on the ledger's states, in their order, and charge it at its record-level loss, which adds"
@@ -265,10 +281,3 @@ def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: boo
     if any(distance[x][x] for x in range(k)):
         raise ParameterError(f"entry {entry} has a distance from a state to itself")
     return tuple(tuple(row) for row in distance)
-
-
-def _scale_of(entry: Entry) -> Fraction:
-    """Return the noise scale that an entry says, refused where it is no positive fraction."""
-    if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
-        raise ParameterError(f"entry {entry.number} has the scale {entry.scale!r}, expected a positive fraction")
-    return Fraction(entry.scale)

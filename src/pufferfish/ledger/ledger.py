@@ -48,11 +48,11 @@ from pufferfish.ledger._reads import Reads
 from pufferfish.ledger._series_charges import (
     Planned,
     SeriesCharging,
-    TakenBefore,
     alone_for_ever,
     for_ever,
     planned_in,
     question_of,
+    taken_before,
     with_enough_noise,
 )
 from pufferfish.ledger.book import (
@@ -66,7 +66,7 @@ from pufferfish.ledger.book import (
     positive,
 )
 from pufferfish.ledger.charges import Charge, Charging
-from pufferfish.ledger.database import Kept, Where, kept_at, shown_where
+from pufferfish.ledger.kept import Kept, Where, kept_at, shown_where
 from pufferfish.ledger.shown import draw_ledger, entries_frame, in_words, view_of, what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.mechanisms.calibration import Calibration
@@ -144,12 +144,8 @@ def _leakage_under(charging: Charging, book: Book, entries: Sequence[Entry], *mo
 
 def _placed(book: Book) -> dict[str, Any]:
     """Return the place of the next entry of a book."""
-    return {
-        "number": len(book.entries) + 1,
-        "nonce": new_nonce(),
-        "previous": book.last_digest(),
-        "created": now(),
-    }
+    place = {"number": len(book.entries) + 1, "nonce": new_nonce(), "previous": book.last_digest()}
+    return place | {"created": now()}
 
 
 def _too_little(spent: float, level: float) -> BudgetExceeded:
@@ -167,8 +163,8 @@ class Ledger(Printed):
     Parameters
     ----------
     bound : InfluenceBound
-        What proves how much the releases leak together: a mechanism on Θ and the lengths of the whole table. It need
-        not be the mechanism that calibrated them.
+        What proves how much the releases leak together: a mechanism that composes, on Θ and the lengths of the whole
+        table. It need not be the mechanism that calibrated them.
     budget : float
         The most that they may leak together, ε in nats.
     base : Sequences, Rows, Base or RowsBase, optional
@@ -176,13 +172,6 @@ class Ledger(Printed):
         subjects do not add. Or only how it was read, ``sequences.base``. By default the first data settle it.
     grows : bool, default False
         Whether the table grows: releases read files with new rows, or the whole table so far.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the bound does not compose.
-    ParameterError
-        If the budget is not a positive finite number.
 
     Examples
     --------
@@ -235,10 +224,7 @@ class Ledger(Printed):
     def open(cls, path: Where) -> "Ledger":
         """Open a ledger's file, or its rows in a database; it stays there, and other programs may spend from it too.
 
-        Raises
-        ------
-        RecordError
-            If the file is missing, damaged, of another version, or contradicts itself.
+        A RecordError says if it is missing, damaged, of another version, or contradicts itself.
         """
         file = kept_at(path)
         book = file.read()
@@ -260,10 +246,7 @@ class Ledger(Printed):
         return f"Ledger({self.bound.title}, {spent}, hides {printable(self.hides)}{where})"
 
     def _charged_by(self, book: Book, entries: Sequence[Entry]) -> tuple[Charging, float]:
-        """Return how some first entries of a book are charged, and what they spent at least.
-
-        That is what was spent when Θ was changed last: it never falls.
-        """
+        """Return how some first entries of a book are charged, and what was spent when Θ was changed last."""
         change = next((entry for entry in reversed(entries) if entry.theta is not None), None)
         if change is None or change.theta is None:
             return self._first, 0.0
@@ -300,13 +283,8 @@ class Ledger(Printed):
 
         An empty file of the same name with ``.lock`` stays beside it, by which programs wait for each other. Instead of
         a file, the address of a database: ``"sqlite:///book.db"``, or ``"postgresql://user@host/database"`` with
-        ``#name`` at its end for one of several ledgers there.
-
-        Raises
-        ------
-        RecordError
-            If the file exists (a ledger is never replaced) or cannot be written, would hold another network (names of
-            nodes are text there), or the ledger has a file already.
+        ``#name`` at its end for one of several ledgers there. A RecordError says if there is one already, which is
+        never replaced, if this ledger is kept somewhere already, or if it cannot be written.
         """
         with self._lock:
             if self._file is not None:
@@ -375,9 +353,8 @@ class Ledger(Printed):
         bound, theta = self.bound, self.bound.theta
         secrets = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
         step = self._step(self._now_in_file())
-        return hidden_in_words(
-            secrets, bound.protection, step, of_chains=theta.of_chains, networks=bool(theta.networks)
-        )
+        kind = {"of_chains": theta.of_chains, "networks": bool(theta.networks)}
+        return hidden_in_words(secrets, bound.protection, step, **kind)
 
     def _step(self, book: Book) -> str | None:
         """Return how long a step takes, where gaps were looked for in times, as a release says it too."""
@@ -443,18 +420,14 @@ class Ledger(Printed):
 
         Parameters
         ----------
-        query : Query
-            What is asked next.
+        query, noise
+            As for a mechanism's ``calibrate``.
         up_to : float, optional
             What may be spent after it; by default the whole budget.
         length : int, ChainLength, or sequence of these, optional
             Lengths of the data, or the rows of a network's table, where those are a part of the base.
-        window : optional
-            As for :meth:`spend`.
-        data : Sequences or Rows, optional
-            What it reads: of a part of the subjects, only what those spent counts. Gives ``length`` too.
-        noise : {"equal", "best"}, default "equal"
-            As for a mechanism's ``calibrate``.
+        window, data : optional
+            As for :meth:`spend`. Of data about a part of the subjects, only what those spent counts.
 
         Returns
         -------
@@ -512,22 +485,14 @@ class Ledger(Printed):
 
         Parameters
         ----------
-        source : path, list of paths, or table
-            As :func:`~pufferfish.read_sequences` takes it: new rows alone, or the whole table so far.
+        source, where, by, **reading
+            As for :func:`~pufferfish.read_sequences`; of other options the ledger knows what is usual. The source has
+            new rows alone, or the whole table so far; a DataError says if it holds nothing new.
         query : Query, optional
             What shall be released. Rows that an earlier release of the same question read are left out then, for each
             of them is charged once; late rows, which nobody read yet, are not.
-        where, by : optional
-            As for :func:`~pufferfish.read_sequences`.
         again : bool, default False
             Keep rows that were read before: they are charged once more.
-        **reading
-            Other options of :func:`~pufferfish.read_sequences`, instead of those that the ledger knows.
-
-        Raises
-        ------
-        DataError
-            If the table cannot be read, or holds nothing that was not read before.
         """
         book = self._now_in_file()
         base = book.base
@@ -536,18 +501,18 @@ class Ledger(Printed):
         if not book.grows:
             return read_sequences(source, **options)
         if query is None or truth(again, "again"):
-            return read_rest(source, TakenBefore(book, [], None), **options)
+            return read_rest(source, taken_before(book, [], None), **options)
         if not isinstance(query, Query):
             raise ParameterError(f"query is {query!r}, expected a query such as Histogram()")
         before = self._read_before(book, book.entries, question_of(query), where)
-        return read_rest(source, TakenBefore(book, before, len(book.entries)), **options)
+        return read_rest(source, taken_before(book, before, len(book.entries)), **options)
 
     def read_as(self, number: int, source: Any, *, again: bool, **reading: Any) -> Sequences:
         """Read a table as an entry's release did: without rows that earlier ones of the question read, or again."""
         book = self._now_in_file()
         entry, earlier = book.entries[number - 1], book.entries[: number - 1]
         before = [] if again else self._read_before(book, earlier, entry.question, entry.where)
-        return read_rest(source, TakenBefore(book, before, len(book.entries)), **reading)
+        return read_rest(source, taken_before(book, before, len(book.entries)), **reading)
 
     def _read_before(
         self, book: Book, entries: Sequence[Entry], question: str | None, where: str | None
@@ -593,12 +558,7 @@ class Ledger(Printed):
         Returns
         -------
         list of Planned
-            Of each query the scale of its noise, in counts.
-
-        Raises
-        ------
-        BudgetExceeded
-            If no noise is enough, or too little is left.
+            Of each query the scale of its noise, in counts; a BudgetExceeded says if no noise is enough.
         """
         level = self._level(up_to)
         if not isinstance(self._charging, SeriesCharging):
@@ -606,11 +566,11 @@ class Ledger(Printed):
         if not queries:
             raise ParameterError("queries is empty: give the queries that you will release regularly")
         known = {planned.question: planned.entry for planned in self.planned}
-        for query in queries:
-            if question_of(query) in known:
+        for question in map(question_of, queries):
+            if question in known:
                 raise ParameterError(
-                    f"{question_of(query)} is already planned as entry {known[question_of(query)]}, and a plan cannot "
-                    "change: releases use its noise. Plan all queries and all levels in one command"
+                    f"{question} is already planned as entry {known[question]}, and a plan cannot change: releases use "
+                    "its noise. Plan all queries and all levels in one command"
                 )
         alone = alone_for_ever(self.bound, queries, level)
         with self._alone():
@@ -621,10 +581,7 @@ class Ledger(Printed):
 
             planned = with_enough_noise(alone, told, level)
             if planned is None:
-                raise BudgetExceeded(
-                    f"{at_most(self.spent)} are spent, so what remains up to {number(level, 6)} is too little for any "
-                    "release"
-                )
+                raise _too_little(self.spent, level)
             for i, made in enumerate(_proved(self.bound, made) for made in planned):
                 charge = charging.planned(made, book)
                 spent = self._leakage(book, book.entries, charge)
@@ -650,11 +607,6 @@ class Ledger(Printed):
         -------
         Entry
             Its ``spent`` is what all releases so far leak under the new class, or more.
-
-        Raises
-        ------
-        ParameterError
-            If its states are others, or the bound does not cover it.
         """
         with self._alone():
             book, old = self._book, self.bound
@@ -882,9 +834,6 @@ class Ledger(Printed):
 
 
 def _proved(bound: InfluenceBound, calibration: Calibration) -> Calibration:
-    """Return noise with what it leaks alone, proved.
-
-    ε is rounded up by more than libraries of other versions differ in their last digits, so that they prove it, too.
-    """
+    """Return noise with what it leaks, proved, and rounded up by more than other versions of libraries differ."""
     leakage, witness = bound.verify(calibration)
     return calibration if witness is None else replace(calibration, epsilon=leakage * (1 + 1e-9), witness=witness)

@@ -87,10 +87,7 @@ def groups_of(
     data: Sequences | None,
     coarsening: Mapping[Any, Any] | None,
 ) -> list[int] | None:
-    """Return for each state of the base the release's state that it counts as; None where they are the same.
-
-    Where the base has bins, edges decide: a coarsening that is given has to agree with them.
-    """
+    """Return for each state of the base that of the release that it counts as, by edges of bins; None for the same."""
     stated_groups = None if coarsening is None else _given(states, release_states, coarsening)
     edges = None if base is None else base.bins
     if edges is not None and states == bin_labels(edges):
@@ -132,21 +129,19 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
     if not isinstance(coarsening, Mapping):
         raise ReleaseRefused("coarsening is not a mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
-    for state in named:
-        if state not in states:
-            hint = did_you_mean(state, states)
-            raise ReleaseRefused(
-                f"coarsening names {state!r}, which is not a state of the ledger.{hint} States: {names_of(states, 6)}"
-            )
-    for state in states:
-        if named.get(state) not in release_states:
-            raise ReleaseRefused(
-                f"coarsening says {named.get(state)!r} of state {state!r}, expected one of the release's states: "
-                f"{names_of(release_states)}"
-            )
-    if len(set(named.values())) < len(release_states):
+    strangers = [state for state in named if state not in states]
+    for why in (
+        *(f"names {state!r}, which is not a state of the ledger.{did_you_mean(state, states)}" for state in strangers),
+        *(
+            f"says {named.get(x)!r} of state {x!r}, no state of the release."
+            for x in states
+            if named.get(x) not in release_states
+        ),
+        *(f"uses {x!r} for no state of the ledger." for x in release_states if x not in named.values()),
+    ):
         raise ReleaseRefused(
-            "coarsening does not use every state of the release: give each one at least one state of the ledger"
+            f"coarsening {why} Give each state of the ledger ({names_of(states, 6)}) one of the release "
+            f"({names_of(release_states, 6)}), and use all of these"
         )
     return [release_states.index(named[state]) for state in states]
 
@@ -155,11 +150,7 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
 
 
 def as_windows(window: Any, length: Sequence[ChainLength], subjects: Subjects | None) -> Windows | None:
-    """Return the window of each chain of a base, checked.
-
-    One that is given for all is that of every chain, as far as the chain goes; a dict says for subjects, by name, which
-    steps of their chains are read, and nobody else's are.
-    """
+    """Return the window of each chain of a base: one for all, as far as a chain goes, or a dict's by subjects."""
     if window is None:
         return None
     windows: list[Steps | None] = [None] * len(length)
@@ -216,11 +207,7 @@ def places_of_chains(data: Sequences, subjects: Subjects | None) -> list[list[in
 def windows_by_time(
     data: Sequences | None, grid: TimeGrid | None, subjects: Subjects | None, length: Sequence[ChainLength]
 ) -> Windows | None:
-    """Return which steps of the base's chains data read, as their times say.
-
-    All steps of a chain whose times do not say it; None where all steps of all chains in the data are read, or nobody
-    knows whose they are. Records that lie outside of the base by their times are refused: no proof is about these.
-    """
+    """Return the steps that data read by their times, all where these do not say; refuse others than the base has."""
     if data is None or (subjects is None) != (data.names is None):
         return None
     if grid is None or data.grid is None or (subjects is None and len(length) > 1):
@@ -259,10 +246,7 @@ def check_within(known: Windows, windows: Windows, whose: str) -> None:
 
 
 def _read(chain: ChainLength, ends: tuple[int, int] | None, grid: TimeGrid, of: int, steps: int) -> Steps | None:
-    """Return the steps of the base's chain that a chain reads, given its ends among them; None if these are not known.
-
-    What is between its own ends was widened when it was read; of the base there is more on both sides.
-    """
+    """Return the steps of the base's chain that a chain with these ends reads; None if its ends are not known."""
     within = grid.places(of, grid, of)
     if ends is None or within is None:
         return None

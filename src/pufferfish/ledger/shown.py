@@ -135,10 +135,7 @@ _LESS = "take a smaller epsilon"
 
 
 def what_fits(ledger: Any, released: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
-    """Return the remedy for a release that does not fit: its noise is looked for, and judged as ``--up-to`` would.
-
-    ``each`` says that it is a release for each subject, which only takes an epsilon. Only what would work is named.
-    """
+    """Return what would work for a release that does not fit: its noise is looked for; ``each`` is one per subject."""
     left = ledger.remaining
     if left < LEAST_EPSILON:
         return _USED_UP
@@ -171,10 +168,7 @@ def what_fits(ledger: Any, released: Any, data: Sequences | Rows | None, window:
 
 
 def _largest_epsilon(ledger: Any, calibration: Calibration, fitting: Calibration, data: Any, window: Any) -> str | None:
-    """Return in few digits the ε at which the mechanism of a release has the noise that fits; None if it is not found.
-
-    It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
-    """
+    """Return in few digits the ε at which a release's mechanism has the noise that fits, if it does when tried."""
     if not isinstance(calibration.bound, InfluenceBound):
         return None
     leaks = calibration.bound.verify(replace(calibration, unit_scale=fitting.unit_scale, epsilon=fitting.epsilon))[0]

@@ -62,10 +62,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return (3 * len(text) // 4 - text.count("=", max(len(text) - 2, 0))) // _BYTES
 
     def with_more(self, names: Sequence[str]) -> tuple["Subjects", NDArray[np.int64]]:
-        """Return the subjects with those who are new, after the others, and the number of each name.
-
-        Of a table that grows: a subject has the number by which it came.
-        """
+        """Return the subjects with those who are new after the others, and each name's number, by which it came."""
         key, content = bytes.fromhex(self.salt), self._content
         known = {content[place : place + _BYTES]: place // _BYTES for place in range(0, len(content), _BYTES)}
         numbers = [known.setdefault(digest, len(known)) for digest in (_digest(key, name) for name in names)]
@@ -84,10 +81,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return Subjects(self.salt, base64.b64encode(self._content + new._content).decode())
 
     def places_of(self, names: Iterable[str], *, by: str = "the data have") -> dict[str, list[int]]:
-        """Return the chains of each of these subjects, by their place in the base; ``by`` says who named them.
-
-        One that is not in the base is refused: it may be there under another name.
-        """
+        """Return the places of each subject's chains; who is not in the base is refused; ``by`` says who named them."""
         key, content = bytes.fromhex(self.salt), self._content
         known: dict[bytes, list[int]] = {}
         for place in range(len(content) // _BYTES):
@@ -109,11 +103,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
-    """Return whose each chain of a ledger's bound is, from the table that it is made with; None where nobody said it.
-
-    Chains may all be planned for as many records more than there are by now. Who has which length is never told by an
-    order.
-    """
+    """Return whose each chain of a ledger's bound is, if known; all may be planned for as many records more."""
     here: Sequence[str] | None = getattr(data, "names", None)
     if here is None or tuple(chain.without_positions for chain in data.length) == bound.length:
         return here
@@ -128,11 +118,7 @@ def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
 
 
 def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> TimeGrid | None:
-    """Return the ends in time of the chains of a base, from the data that settle it; None where no one said whose.
-
-    Of a chain that is planned for more records than there are by now it is not known: those may come at other times.
-    ``names`` are those of the bound's chains.
-    """
+    """Return the ends in time of a base's chains, None for one planned for more records, whose times nobody knows."""
     grid: TimeGrid | None = getattr(data, "grid", None)
     if grid is None or (names is None and not len(grid.ends) == len(bound.length) == 1):
         return None
@@ -150,10 +136,7 @@ def packed(marks: NDArray[np.bool_]) -> str:
 
 
 def unpacked_bits(text: str, most: int) -> NDArray[np.uint8]:
-    """Return what :func:`packed` was given, to the end of its last byte, and a byte more than ``most`` marks at most.
-
-    Nothing where it is no such text. It is not unpacked further: a short text may stand for very many marks.
-    """
+    """Return what :func:`packed` was given, or nothing; not far beyond ``most``, for a short text may be very long."""
     try:
         bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), -(-most // 8) + 1)
     except (ValueError, zlib.error):

@@ -73,6 +73,7 @@ def test_refusals_name_the_remedy(tmp_path: Path, public: Path) -> None:
     refused("fit", public, "--forgets", 8, *out, says=["give --state"])
     refused("fit", public, *out, says=["give --state"])
     refused("fit", *out, says=["give the TABLE"])
+    refused("fit", "none.csv", "--state", "s", "--confidence", 2, *out, says=["--confidence is 2.0, expected a probab"])
     assert not (tmp_path / "m.json").exists()
 
 

@@ -94,7 +94,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
         "pufferfish.ledger.ledger.Entry",
     ]
     late = [
-        "pufferfish.ledger.file.write_whole",
+        "pufferfish.ledger.kept.write_whole",
         "pufferfish.release.release.Release.to_json",
         "pufferfish.cli.release.picture_of",
         "pufferfish.cli.release._print_release",

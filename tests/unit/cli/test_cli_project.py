@@ -89,6 +89,8 @@ def test_a_value_of_another_kind_names_file_key_and_rule(tmp_path: Path, monkeyp
         "[report]\nperiod = 2026-05-01": "period of [report] is a date, expected a text in quotes",
         "[labels]\nrest = 1": "a value of [labels] is a whole number, expected a text in quotes",
         "labels = 3": "labels is a whole number, expected a table of keys",
+        'ledger = ""': "ledger is empty, expected the name of a file: write one, or leave the line out",
+        '[table]\npath = ["a.csv", ""]': "path is empty, expected the name of a file: write one, or leave the line out",
     }.items():
         Path("pufferfish.toml").write_text(text)
         assert refused("fit", "t.csv") == f"error: pufferfish.toml: {says}"

@@ -478,8 +478,8 @@ def test_arrays_are_read_only_copies():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"nodes": (), "states": {}, "counts": {}}, r"Rows\(0 nodes, 3 rows\) holds nothing"),
-        ({"records": 0}, "holds nothing"),
+        ({"nodes": (), "states": {}, "counts": {}}, "nodes is empty, expected at least one node"),
+        ({"records": 0}, "records is 0, expected a whole number of at least 1"),
         ({"states": {"a": ("x", "y")}}, "states is about 'a', expected the nodes 'a', 'b'"),
         ({"counts": {"a": [1, 2], "c": [3]}}, "counts is about 'a', 'c', expected the nodes"),
         ({"counts": {"a": [1, 2, 0], "b": [3]}}, r"counts\['a'\] has shape \(3,\), expected one number for each of"),

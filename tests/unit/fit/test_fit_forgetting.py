@@ -111,5 +111,5 @@ def test_what_cannot_be_estimated_is_refused_in_one_line() -> None:
         pf.fit_forgetting(rows, "s", 2, states=["a", "b", "c"])
     with pytest.raises(ModelError, match="do not overlap at all"):
         pf.fit_forgetting(pl.DataFrame({"s": list("ab" * 40)}), "s", 2)
-    with pytest.raises(ParameterError, match="smoothing is -1"):
+    with pytest.raises(ParameterError, match=r"smoothing is -1, expected a number from 0 to .*, such as 10"):
         pf.fit_forgetting(rows, "s", 2, smoothing=-1)

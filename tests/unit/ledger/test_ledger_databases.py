@@ -22,7 +22,7 @@ from network_ledgers import LINE
 from pufferfish.errors import BudgetExceeded, ParameterError, RecordError
 from pufferfish.fit.model_file import write_model
 from pufferfish.ledger.book import Entry
-from pufferfish.ledger.database import BookDatabase, shown_address
+from pufferfish.ledger.kept import BookDatabase, shown_address
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["a", "b"])
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["a", "b"])
@@ -221,7 +221,7 @@ PROGRAM = """
 import os, signal, sys
 import pufferfish as pf
 from pufferfish.errors import BudgetExceeded
-from pufferfish.ledger.database import BookDatabase
+from pufferfish.ledger.kept import BookDatabase
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 do = BookDatabase._do

@@ -17,7 +17,7 @@ import pufferfish as pf
 from ledgers import CHAIN, COIN, COUNT, RELEASE, TENTHS, THETA1, in_file, ledger_of, put, read, spends_nothing
 from pufferfish.errors import BudgetExceeded, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.file import book_of
+from pufferfish.ledger.kept import book_of
 
 # On disk
 

@@ -141,7 +141,9 @@ def test_chains_and_networks_have_ledgers_of_their_own() -> None:
         pf.GroupDP(JOINT).calibrate(pf.Count("yes"), 0.1),
     ):
         ledger = chain_ledger(chain, 3)
-        spends_nothing(ledger, lambda c=calibration, b=ledger: b.spend(c), ReleaseRefused, "whose records have names")
+        spends_nothing(
+            ledger, lambda c=calibration, b=ledger: b.spend(c), ReleaseRefused, "ledger is for Markov chains"
+        )
     ledger, data = ledger_of(rows=3), read([[2, 1]], ("no", "yes"))
     for bound in (pf.LeakagePropagation(chain, 3), pf.GroupDP(JOINT)):
         calibration = bound.calibrate(pf.Count("yes"), 0.1)
@@ -160,9 +162,9 @@ def test_chains_and_networks_have_ledgers_of_their_own() -> None:
 
 
 def test_a_base_of_the_other_kind_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"base is Base, .* rows.base"):
+    with pytest.raises(ParameterError, match=r"base is Base, .* data.base"):
         ledger_of(base=read([[60, 40]]).base)
-    with pytest.raises(ParameterError, match=r"base is RowsBase, .* sequences.base"):
+    with pytest.raises(ParameterError, match=r"base is RowsBase, .* data.base"):
         chain_ledger(CHAIN, 100, base=rows_of().base)
     with pytest.raises(ParameterError, match="base is RowsBase"):
         chain_ledger(CHAIN, 100, base=rows_of())

@@ -58,7 +58,7 @@ importlib.import_module("pufferfish._base.writing").os = type("os", (), {**vars(
 """
 
 KILLED = {
-    "before the book is written": "importlib.import_module('pufferfish.ledger.file').BookFile.write = die",
+    "before the book is written": "importlib.import_module('pufferfish.ledger.kept').BookFile.write = die",
     "in the middle of the new file": HALF_A_FILE,
     "before the new file is on the disk": "os.fsync = die",
     "before the new file takes the name": "os.replace = die",

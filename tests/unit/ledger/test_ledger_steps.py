@@ -10,7 +10,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import RecordError, ReleaseRefused
-from pufferfish.ledger.file import with_digest
+from pufferfish.ledger.kept import with_digest
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"])
 BOUND = pf.LeakagePropagation(CHAIN, length=[400, 300])

@@ -230,7 +230,7 @@ noise = ledger.bound.calibrate(pf.Histogram(), 0.5)
 pf.release_each(data, pf.Histogram(), noise, folder / "v.csv", ledger=ledger)
 """
 KILLED = {
-    "before it is booked": "importlib.import_module('pufferfish.ledger.file').BookFile.write = die",
+    "before it is booked": "importlib.import_module('pufferfish.ledger.kept').BookFile.write = die",
     "when it is booked": "importlib.import_module('pufferfish._base.writing')._flush_folder = die",
     "before noise is drawn": "importlib.import_module('pufferfish.release.draw').noise_in_bulk = lambda *_, **__: die",
     "when noise is drawn": "each.table_of = die",

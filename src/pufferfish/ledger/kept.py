@@ -1,18 +1,19 @@
-"""A ledger as rows of an SQL database: SQLite by Python's own module, or PostgreSQL by psycopg.
+"""Where a ledger is kept, so that two programs and a crash cannot spoil it: in a file, or as rows of an SQL database.
 
 One table of a database holds all of its ledgers. Row 0 of a ledger is its book as it began; each row after it is one
 entry, with what a release settles of the base: who came, for one. Rows are added and never changed, so that a role
 with the rights to SELECT and INSERT is enough. Each row holds a digest of itself and of the row before it.
 
-Two writers at once: who spends holds the database's own lock from before it reads what is spent until its row is
-committed. Whatever else writes there, a second row of one number breaks the table's primary key.
+Two writers at once: who spends holds the lock file, or the database's own lock, from before it reads what is spent
+until its entry is written. Whatever else writes there, a second row of one number breaks the table's primary key.
 
-Both modules are Python's standard interface to databases, and five statements are all that is needed: a library over
-them would bring a parser of addresses, and nothing else that is used here.
+SQLite is Python's own module, and PostgreSQL's is psycopg. Five statements are all that is needed: a library over them
+would bring a parser of addresses, and nothing else that is used here.
 """
 
 import hashlib
 import os
+import re
 import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -23,14 +24,159 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import decoded, display_path, failing, is_address, shown_address
-from pufferfish._base.writing import check_output
+from pufferfish._base.reading import (
+    check_path,
+    decoded,
+    display_path,
+    failing,
+    is_address,
+    leads_nowhere,
+    shown_address,
+)
+from pufferfish._base.writing import (
+    check_lock,
+    check_output,
+    check_writable,
+    decode_record,
+    read_file,
+    record_kind,
+    sweep,
+    write_whole,
+)
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base, TimeGrid
 from pufferfish.errors import ParameterError, RecordError
-from pufferfish.ledger.book import Book, Entry
-from pufferfish.ledger.file import WAIT, BookFile, book_of, lock_of, with_digest
+from pufferfish.ledger.book import FORMAT, VERSION, Book, Entry
 from pufferfish.ledger.subjects import Subjects
+
+# -- In a file ---------------------------------------------------------------------------------------------------------
+
+LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file", secret=True)
+"""It holds the key of the digests of subjects (:mod:`~pufferfish.ledger.subjects`)."""
+
+WAIT = 60.0
+"""Seconds to wait for another program that is spending."""
+
+_ANEW = (
+    "make a new ledger and first charge all releases of the old one to it (ledger.spend in Python): a new ledger "
+    "starts at 0, and two ledgers do not bound what their releases leak together"
+)
+"""What to do with a ledger of another version."""
+
+_DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
+_NO_DIGEST = b"0" * 64
+
+
+def with_digest(content: bytes) -> bytes:
+    """Return the content of a ledger's file with the digest that fits it: SHA-256 of it all, with 0 for the digest."""
+    digest = _DIGEST.search(content)
+    if digest is None:
+        raise ValueError("it has no digest: another program wrote it, or a part is lost")
+    head, tail = content[: digest.start(1)], content[digest.end(1) :]
+    return head + hashlib.sha256(head + _NO_DIGEST + tail).hexdigest().encode() + tail
+
+
+def _check_digest(content: bytes) -> None:
+    if with_digest(content) != content:
+        raise ValueError(
+            "it was changed after it was written, by hand or by a disk fault (wrong digest). Undo the change; if you "
+            "cannot, treat the whole budget as spent"
+        )
+
+
+def book_of(content: bytes, source: str) -> Book:
+    """Return the book that the content of a file holds, validated; ``source`` is its name in messages."""
+    return decode_record(
+        content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest, anew=_ANEW
+    )
+
+
+_CHANGED = "nothing was written: the entry could not be read back unchanged"
+
+
+@contextmanager
+def _readable() -> Generator[None]:
+    """Say in one line that an entry is none that could be read again."""
+    try:
+        yield
+    except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
+        raise RecordError(f"nothing was written: the entry could not be read back: {error}") from error
+
+
+def lock_of(path: str | os.PathLike[str]) -> str:
+    """Return the name of the lock file of a ledger."""
+    return f"{os.fspath(path)}.lock"
+
+
+class BookFile:
+    """A book on disk, with a lock file beside it; whoever holds :meth:`alone` is alone to read and write it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        check_path(path)
+        self.name = display_path(path)
+        with failing("cannot read", path):
+            if nowhere := leads_nowhere(path):
+                raise RecordError(f"cannot read {self.name}: {nowhere}")
+            self.path = Path(path).resolve()  # whatever folder the program moves to
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Keep every other program out, and wait a minute for one that does so; a crash lets them in again."""
+        from filelock import FileLock, Timeout
+
+        check_writable(self.path, LEDGER, overwrite=True)
+        path = Path(lock_of(self.path))
+        lock = FileLock(path, timeout=WAIT)
+        try:
+            check_lock(path, f"the ledger {self.name}")
+            lock.acquire()
+        except Timeout:
+            busy = f"another program is using the ledger {self.name}, for {WAIT:g} s now: try again later"
+            raise RecordError(busy) from None
+        except OSError as error:
+            raise RecordError(f"cannot lock the ledger {self.name}: {error.strerror or error}") from error
+        try:  # what fails in here is no fault of the lock
+            yield
+        finally:
+            lock.release()
+
+    def read(self) -> Book:
+        """Read the book, validated; one with a second name is refused, for a write would leave two books."""
+        with failing("cannot read", self.name):
+            names = self._names()
+            if names > 1:  # of one who was killed when it had just given the ledger its name
+                sweep(self.path.parent)
+                names = self._names()
+        if names > 1:
+            raise RecordError(
+                f"the ledger {self.name} has {names} names (hard links), which would become two ledgers: delete all of "
+                "them but one"
+            )
+        content = read_file(self.path)
+        if content.startswith(b"SQLite format 3"):
+            raise RecordError(f"{self.name} is an SQLite database: name the ledger in it sqlite:///{self.name}")
+        return book_of(content, self.name)
+
+    def _names(self) -> int:
+        return self.path.stat().st_nlink if self.path.is_file() else 1
+
+    def create(self, book: Book) -> None:
+        """Write a new book, which replaces no file."""
+        with self.alone():
+            self.write(book, new=True)
+
+    def write(self, book: Book, *, new: bool = False) -> None:
+        """Write the book in one step, so that it can be read again; when this returns, it is on the disk."""
+        book = msgspec.structs.replace(book, digest=_NO_DIGEST.decode())
+        with _readable():
+            content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
+            again = decoded(content, Book)
+        if again != book:
+            raise RecordError(_CHANGED)
+        write_whole(self.path, with_digest(content), LEDGER, overwrite=not new)
+
+
+# -- In a database ---------------------------------------------------------------------------------------------------
 
 _TABLE = "pufferfish_ledger"
 _COLUMNS = (
@@ -102,7 +248,7 @@ def _digest(before: str, content: str) -> str:
 
 
 class BookDatabase:
-    """A book in a database; as :class:`~pufferfish.ledger.file.BookFile`.
+    """A book in a database; as :class:`BookFile`.
 
     Its address is ``sqlite:///book.db`` (one more slash before a path from the root) or
     ``postgresql://user@host/database``, as libpq takes it; ``#name`` at its end for one of several ledgers.
@@ -249,7 +395,7 @@ class BookDatabase:
             rows.append((number, digest, content))
         again = self._with(known, rows)
         if msgspec.structs.replace(again.book, digest=book.digest) != book:
-            raise RecordError("nothing was written: the entry could not be read back unchanged")
+            raise RecordError(_CHANGED)
         with self._connected() as connection:
             for row in rows:
                 self._do(connection, f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", self._ledger, *row)
@@ -284,10 +430,8 @@ def _contents(known: _Known | None, book: Book) -> Iterator[str]:
 
 
 def _text(row: _Row) -> str:
-    try:
+    with _readable():
         return msgspec.json.encode(row).decode()
-    except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
-        raise RecordError(f"nothing was written: the entry could not be read back: {error}") from error
 
 
 # -- Where a ledger is kept: in a file, or in a database -------------------------------------------------------------
