@@ -7,7 +7,7 @@
 # No column passes through text that would have to be guessed at again.
 
 frame_of <- function(table) {
-  if (is.character(table)) return(as.list(path.expand(table)))
+  if (is.character(table) && is.null(dim(table))) return(as.list(path.expand(table)))
   if (is_python(table)) return(table)
   if (!is.data.frame(table)) {
     stop_pufferfish(paste0("table is of class ", class(table)[1], ", expected a data.frame or the path of a file"))

@@ -42,7 +42,7 @@ pf_check <- function(model, table, state = NULL, subject = NULL, time = NULL, ma
     reading <- reading_of(subject = subject, time = time, max_gap = max_gap, ...)
     arguments <- list(model_of(model), frame_of(table))
     if (!is.null(state)) arguments <- c(arguments, list(state))
-    check <- do.call(pufferfish()$check_model, c(arguments, list(public = public, epsilon = epsilon), reading))
+    check <- do.call(pufferfish()$check_model, c(arguments, list(public = isTRUE(public), epsilon = epsilon), reading))
     verdict <- check$verdict
     word <- text_of(list(verdict$word))
     reasons <- data.frame(verdict = word, reason = text_of(verdict$reasons))
@@ -229,6 +229,9 @@ bound_of <- function(model, length, mechanism, protect, within) {
 }
 
 calibrated <- function(model, query, epsilon, length, mechanism, noise, protect, within, accuracy = NULL) {
+  if (is.null(c(epsilon, accuracy)) || anyNA(c(epsilon, accuracy))) {  # NA would become True in Python
+    stop_pufferfish("give epsilon as a number, or accuracy, the allowed error; with a ledger also up_to is possible")
+  }
   bound <- bound_of(model, length, mechanism, protect, within)
   if (is.null(noise)) noise <- if (reticulate::py_to_r(bound$shapes(query))) "best" else "equal"
   bound$calibrate(query, epsilon, accuracy = accuracy, noise = noise)

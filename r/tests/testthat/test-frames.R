@@ -88,6 +88,7 @@ test_that("what is no column of values is refused in one line", {
   table$z <- as.POSIXct(c(0, Inf), origin = "1970-01-01")
   expect_error(pufferfish:::frame_of(table), "infinite, in row 2", class = "pufferfish_error")
   expect_error(pufferfish:::frame_of(1:3), "expected a data.frame or the path", class = "pufferfish_error")
+  expect_error(pufferfish:::frame_of(matrix("p1")), "table is of class matrix", class = "pufferfish_error")
 })
 
 test_that("a frame that comes back has R's types, missing values among them", {

@@ -155,8 +155,11 @@ test_that("a check has a verdict, its reasons and what to do", {
   expect_equal(names(check), c("verdict", "reason"))
   expect_gt(nrow(check), 0)
   expect_s3_class(attr(check, "remedies"), "data.frame")
-  error <- error_of(pf_check(model, made_up(seed = 5), "activity", "id", "minute", "1min"))
-  expect_true(one_line(error))
+  for (public in c(FALSE, NA)) {
+    error <- error_of(pf_check(model, made_up(seed = 5), "activity", "id", "minute", "1min", public = public))
+    expect_match(conditionMessage(error), "for public data only")
+    expect_true(one_line(error))
+  }
 })
 
 test_that("kinds of stay, and a class that can be defended, are fitted", {
@@ -209,6 +212,8 @@ test_that("errors of Python are errors of one line that name their kind", {
   }
   expect_match(conditionMessage(errors$DataError), "Did you mean 'activity'")
   expect_s3_class(error_of(pf_compare(model, epsilon = 1)), "pufferfish_error")
+  expect_match(conditionMessage(error_of(release(table, model, epsilon = NA, dry_run = TRUE))), "give epsilon as a number")
+  expect_match(conditionMessage(error_of(release(table, model, dry_run = TRUE))), "give epsilon as a number")
   expect_s3_class(error_of(pf_ledger(file_in("b.json"), model = model)), "pufferfish_error")
   expect_s3_class(error_of(as.data.frame(model)), "pufferfish_error")
   expect_s3_class(error_of(pf_use_python("/usr/bin/python3")), "pufferfish_error")

@@ -140,7 +140,7 @@ class Commands(click.Group):
             messages.end()
 
 
-_COMBINED = ("--query", "--where", "--by", "--columns", "--secrets")
+_COMBINED = ("--query", "--where", "--by", "--columns", "--secrets", "--protect", "--states", "--arrows", "--certain")
 """Options of which who gives two means both; of others the last one counts, as everywhere."""
 
 

@@ -652,10 +652,10 @@ class Ledger(Printed):
         alone = part.calibrate(query, self.budget)
         scales = [planned.unit_scale for planned in self.planned if planned.question == question_of(query)]
         if not scales:
-            plans = "; ".join(planned.what.removeprefix("plan: ") for planned in self.planned) or "nothing"
+            plans = "; ".join(planned.what.removeprefix("plan: ") for planned in self.planned)
+            only = f", only for {plans}: plan it too" if plans else ": make a plan"
             raise ParameterError(
-                f"no noise is planned for {query.kind}, only for {plans}: plan it too (pufferfish ledger plan), or "
-                "give an epsilon"
+                f"no noise is planned for {query.kind}{only} (pufferfish ledger plan), or give an epsilon"
             )
         return _proved(part, replace(alone, unit_scale=max(scales)))
 

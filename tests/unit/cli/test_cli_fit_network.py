@@ -58,6 +58,13 @@ def test_a_missing_arrow_is_told() -> None:
     assert {frozenset(edge) for edge in edges} >= {frozenset(("age", "lung")), frozenset(("smoke", "lung"))}
 
 
+@pytest.mark.parametrize("option", ["--arrows", "--certain"])
+def test_arrows_given_twice_are_refused(option: str) -> None:  # of two, the last one alone would count
+    twice = ["--arrows", ARROWS, "--certain", "either", option, "smoke->lung" if option == "--arrows" else "lung"]
+    refused("fit", "register.csv", *twice, "--output", "m.json", says=[f"{option} is given twice", "give it once"])
+    assert not Path("m.json").exists()
+
+
 def test_bif_is_written_where_the_name_says_so() -> None:
     Path("arrows.txt").write_text("smoke->lung\nlung->xray # of course\n")
     fitted = run("fit", "register.csv", "--arrows", "arrows.txt", "--output", "m.bif", "--plot", "m.png")

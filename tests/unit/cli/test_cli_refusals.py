@@ -36,6 +36,7 @@ BAD_OPTIONS = {
     "picture folder": (["--plot", "absent/release.png"], ["there is no folder absent"]),
     "filter on the state": (["--where", "activity == 'rest'"], ["activity"]),
     "two queries": (["--query", "cdf", "--query=count:rest"], ["--query is given twice", "give it once"]),
+    "two units": (["--protect", "1d", "--protect", "1h"], ["--protect is given twice", "give it once"]),
     "bad filter": (["--where", "awake +"], ["awake +"]),
     "bad gap": (["--max-gap", "soon"], ["soon"]),
     "entry-dp on correlated records": (["--mechanism", "entry-dp"], ["EntryDP does not apply", "correlated"]),
