@@ -270,7 +270,8 @@ def check_tied(base_of_data: Any, base: Any, remedies: Mapping[str, str]) -> Non
         here, there = getattr(base_of_data, name), getattr(base, name)
         if here == there or (name == "where" and there is None):
             continue
-        raise ReleaseRefused(f"{name} of the ledger's table is {there!r}, and for these data {here!r}; {remedy}")
+        told, ours = ("not given" if value is None else repr(value) for value in (there, here))
+        raise ReleaseRefused(f"{name} of the ledger's table is {told}, and for these data {ours}; {remedy}")
 
 
 def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: bool) -> Distance:

@@ -407,8 +407,8 @@ def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Pa
     """Not first a warning that advises the step of the model, and then the refusal."""
     base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
     says = [
-        "--max-gap of the ledger's table is '10min', and for these data None; read the table with the same options "
-        "as the ledger's"
+        "--max-gap of the ledger's table is '10min', and for these data not given; read the table with the same "
+        "options as the ledger's"
     ]
     refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)
 

@@ -96,7 +96,7 @@ def test_one_series_needs_no_subject() -> None:
         book.spend(pf.LeakagePropagation(CHAIN, data.length).calibrate(QUERY, 0.5), data=data)
     data = book.read(table({"x": [*range(25)]}), QUERY)
     assert (data.records, data.read_before) == (4, 21)
-    with pytest.raises(ReleaseRefused, match="subject of the ledger's table is None"):
+    with pytest.raises(ReleaseRefused, match="subject of the ledger's table is not given"):
         book.spend(0.1, data=pf.read_sequences(table({"x": [0, 1]}), **READING))
 
 
