@@ -23,14 +23,13 @@ from pufferfish._base.durations import parse_duration
 from pufferfish.data._chain_rows import ChainRows
 from pufferfish.data._chains import Frame, Layout, tabulated
 from pufferfish.data._columns import is_absent
-from pufferfish.data._options import Options
+from pufferfish.data._options import Options, open_table
 from pufferfish.data._read_chains import layout_of, read_chains
 from pufferfish.data._read_rows import count_distinct, states_of_columns
 from pufferfish.data.groups import Daily, Runs, Steps, Whole
 from pufferfish.data.labels import labels_of
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.data.source import engine_errors, open_source
 from pufferfish.errors import ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
@@ -60,10 +59,8 @@ class LinkedRows:
 def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
     """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
     options = Options(state=state, **reading)
-    table = open_source(source, options.needed, options.public, order=options.time)
-    layout = layout_of(table, options)
-
-    with engine_errors(table.name, table.path):
+    with open_table(source, options) as table:
+        layout = layout_of(table, options)
         rows = ChainRows(table, options, layout)
         linked = layout.link(layout.in_order(rows.frame), filtered=rows.filtered)
         labels = partial(labels_of, options=options, untyped=table.untyped)
