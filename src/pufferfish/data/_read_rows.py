@@ -39,7 +39,6 @@ from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import MOST_STATES, state_label
 
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
-_MOST_HELD = 100_000_000  # cells of distinct rows that are held at once
 
 Held = list[tuple[tuple[Any, ...], Any, int]]
 """Of one column how many rows of each group hold what; None stands for a missing state, and () for no groups."""
@@ -49,26 +48,7 @@ def count_cells(source: Any, **reading: Any) -> Rows:
     """Do the work of :func:`~pufferfish.read_rows`."""
     options = RowOptions(**reading)
     with open_table(source, options) as table:
-        return _Cells(table, options, options.cells(list(table.schema))).rows()[0]
-
-
-def count_distinct(source: Any, network: Any, **reading: Any) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
-    """Read independent rows; return each distinct row, as places of states (−1 for none), and how often it occurs."""
-    options = RowOptions(network=network, **reading)
-    with open_table(source, options) as table:
-        cells = _Cells(table, options, options.cells(list(table.schema)))
-        rows, places = cells.rows()
-        most = _MOST_HELD // len(cells.keys)
-        part = counted(cells.frame, list(cells.keys.values())).head(most + 1).collect()
-        if len(part) > most:
-            raise DataError(
-                f"{table.name} has more than {most:,} different rows in {len(cells.keys)} columns, too many for "
-                "memory: read fewer columns, or a part of the rows"
-            )
-        held = np.full((len(part), len(cells.keys)), -1, dtype=np.int16)
-        for j, (label, key) in enumerate(cells.keys.items()):
-            held[:, j] = [-1 if is_absent(cell) else places[label][cell] for cell in part[key].to_list()]
-        return rows, held, np.array(part[_COUNT].to_list(), dtype=np.int64)
+        return RowCells(table, options).rows()[0]
 
 
 def states_of_columns(
@@ -89,7 +69,7 @@ def states_of_columns(
 
     with open_table(source, options, needed) as table:
         names = [name for name in table.schema if name not in {*public, ROW}] if names is None else names
-        cells = _Cells(table, options, {name: name for name in names})
+        cells = RowCells(table, options, {name: name for name in names})
         states: dict[str, tuple[str, ...]] = {}
         for name, held in cells.count(MOST_STATES, remedy="bin it, or leave it out").items():
             raw = {cell for _, cell, _ in held if cell is not None}
@@ -100,16 +80,17 @@ def states_of_columns(
         return states
 
 
-class _Cells:
+class RowCells:
     """The cells of the rows that a filter keeps, under names of our own, with their groups, subject and row number."""
 
-    def __init__(self, table: Source, options: RowOptions, columns: Mapping[str, str]) -> None:
-        self.table, self.options, self.columns = table, options, dict(columns)  # of each node that is read its column
-        self.keys = {label: f"{_CELL}{i}" for i, label in enumerate(columns)}
+    def __init__(self, table: Source, options: RowOptions, columns: dict[str, str] | None = None) -> None:
+        schema = table.schema
+        self.columns = options.cells(list(schema)) if columns is None else columns  # of each node that is read
+        self.table, self.options = table, options
+        self.keys = {label: f"{_CELL}{i}" for i, label in enumerate(self.columns)}
         self.groups = [f"{CELL}{i}" for i in range(len(options.by))]
         self.places = RowLocator(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
-        schema = table.schema
-        chosen = {self.keys[label]: state_column(name, schema[name]) for label, name in columns.items()}
+        chosen = {self.keys[label]: state_column(name, schema[name]) for label, name in self.columns.items()}
         if options.subject is not None:
             chosen[SUBJECT] = subject_column(options.subject, schema[options.subject])
         if table.ordered:
