@@ -17,7 +17,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
@@ -34,11 +33,12 @@ from pufferfish.check.network import NetworkCheck, check_network
 from pufferfish.check.record import Checked, CheckFields, NoiseFor, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
+from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.chain import check_transitions
 from pufferfish.fit.defend import drawn_again, share_covered
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
-from pufferfish.fit.left_out import LeftOut
+from pufferfish.fit.left_out import LeftOut, daily_of
 from pufferfish.fit.members import Law, Members, largest_by_chance
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -203,12 +203,12 @@ def check_model(
         epsilon=epsilon,
         noise_multiplier=asked.noise.multiplier,
         records=sequences.records,
-        transitions=int(habits.steps.number.sum()),
+        transitions=int(sequences.transitions.sum()),
         richer=richer,
         subjects=subjects,
         not_asked=asked.not_asked(),
         coverage=coverage,
-        stays=_stays(habits, theta),
+        stays=_stays(sequences, theta),
         overlaps=tuple(
             OverlapAfter(
                 steps=estimate.steps,
@@ -275,7 +275,7 @@ class _Asked:
 
     def __init__(self, theta: Theta, habits: "Habits", epsilon: float, no_hours: str | None) -> None:
         self._theta, self._epsilon, self._no_hours = theta, epsilon, no_hours
-        self._sequences = replace(habits.sequences, daily=habits.daily)
+        self._sequences = habits.sequences
         self.noise = NoiseFor(theta, self._sequences.length, Histogram(), epsilon)
         self.curve, self._no_curve = _curve(habits)
         self._left_out = left_out = LeftOut(self._sequences)
@@ -284,7 +284,7 @@ class _Asked:
         models = list(enumerate(_members_of(theta)))
         self._scored = [i for i, model in models if left_out.is_scored(model)]
         self._silent = [i for i, model in models if i not in self._scored]
-        self._best, self._member = np.zeros(left_out.blocks), np.zeros(len(habits.daily.subjects), dtype=np.int64)
+        self._best, self._member = np.zeros(left_out.blocks), np.zeros(len(self._laws.daily.subjects), dtype=np.int64)
         if self._scored and left_out.blocks > 1:
             self._best, self._member = left_out.best_of([models[i][1] for i in self._scored])
         self._own: list[tuple[Law, float]] = []
@@ -426,15 +426,16 @@ def _stationary(theta: Theta) -> Values | None:
     return np.array([chain.stationary_distribution for chain in theta.chains])
 
 
-def _stays(habits: "Habits", theta: Theta) -> tuple[StateStays, ...]:
+def _stays(sequences: Sequences, theta: Theta) -> tuple[StateStays, ...]:
     """Return how long every state lasts, in the data and under members of Θ; clocks and memory by their mean."""
     stays: list[StateStays] = []
     members = [member for member in _members_of(theta) if not isinstance(member, Continuum)]
-    for x, (ended, cut) in enumerate(habits.stays):
+    runs = daily_of(sequences).runs
+    for x, name in enumerate(sequences.states):
         lengths = [lasting(_kinds_of_stay(member, x)) for member in members]
         least, most = (min(lengths), max(lengths)) if lengths else (None, None)
-        name = habits.sequences.states[x]
-        stays.append(StateStays(state=name, observed=observed(ended, cut), least=least, most=most))
+        found = observed(*runs.stays(runs.state == x))
+        stays.append(StateStays(state=name, observed=found, least=least, most=most))
     return tuple(stays)
 
 

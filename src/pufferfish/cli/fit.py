@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 import numpy as np
@@ -419,10 +419,7 @@ def _lines_of_subjects(fit: SubjectsFit, options: FitOptions) -> list[str]:
 
 
 def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
-    with progress("reading the table"):
-        sequences = read_sequences(table, states=states, daily=True, **options.reading.of_chains())
-    _warn(sequences, options)
-    initial = options.initial or "stationary"
+    sequences, initial = _read(options, table, states, daily=True), options.initial or "stationary"
     with progress("fitting stays"):
         left_out = None if options.kinds is not None else LeftOut(sequences)
         kinds = options.kinds if left_out is None else left_out.kinds
@@ -444,14 +441,12 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit
 
 
 def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
-    reading = options.reading.of_chains()
-    with progress("reading the table"):
-        try:
-            sequences = read_sequences(table, states=states, daily=True, clock="hour", **reading)
-            no_hours = None
-        except (ParameterError, DataError) as error:  # hours need times, and records one step apart
-            sequences, no_hours = read_sequences(table, states=states, daily=True, **reading), str(error)
-    _warn(sequences, options)
+    without: list[str] = []
+    try:
+        sequences = _read(options, table, states, daily=True, clock="hour")
+    except (ParameterError, DataError) as error:  # hours need times, and records one step apart
+        sequences = _read(options, table, states, daily=True)
+        without = [f"hours of the day were not tried: {error}"]
     with progress("searching for the models that days demand"):
         fit = fit_defend(
             sequences,
@@ -460,7 +455,6 @@ def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> _
             drop_slowest=options.drop_slowest,
             people=1 if options.people is None else options.people,
         )
-    without = [] if no_hours is None else [f"hours of the day were not tried: {no_hours}"]
     return Model.fitted(fit.theta, sequences), [*defended_lines(fit), *without]
 
 
@@ -502,18 +496,19 @@ _NO_GAP = (
 )
 
 
-def _warn(sequences: Sequences, options: FitOptions) -> None:
-    """Warn of how the table was read, and of states that it has not."""
+def _read(options: FitOptions, table: _Table, states: list[str] | None, **how: Any) -> Sequences:
+    """Read the table; warn of how it was read, and of states that it has not."""
     reading = options.reading
+    with progress("reading the table"):
+        sequences = read_sequences(table, states=states, **how, **reading.of_chains())
     loose = reading.time and not (reading.max_gap or options.clock)
     print_warnings([*sequences.warnings, *([_NO_GAP] if loose else []), *warnings_of_unseen(sequences)])
+    return sequences
 
 
 def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> _Fit:
-    clock, order, reading = options.clock, options.order, options.reading
-    with progress("reading the table"):
-        sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
-    _warn(sequences, options)
+    clock, order = options.clock, options.order
+    sequences = _read(options, table, states, clock=clock, order=order or 1)
     smoothing = SMOOTHING if options.smoothing is None else options.smoothing
     initial = options.initial or "stationary"
     observed = int(sequences.transitions.sum())

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pufferfish._base.checked import split_list
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
-from pufferfish._base.writing import Kind, Output
-from pufferfish._draw.figure import PICTURE, picture_of
+from pufferfish._base.writing import Kind, write_whole
+from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import check_targets
 from pufferfish.cli.messages import say
 from pufferfish.cli.options import argument, command, option
@@ -79,12 +79,10 @@ def series_command(options: SeriesOptions) -> None:
             f"cases: of {counted(many, 'difference')} about {number(many / 20, 2)} though there are none"
         )
     if options.output is not None:
-        with Output(options.output, SERIES, overwrite=True) as file:
-            file.write(csv_of(found.to_frame(), for_spreadsheets=False))
+        write_whole(options.output, csv_of(found.to_frame(), for_spreadsheets=False), SERIES, overwrite=True)
         say(f"written: {options.output}")
     if options.plot is not None:
-        with Output(options.plot, PICTURE, overwrite=True) as file:
-            file.write(picture_of(found.plot(), options.plot))
+        save_figure(found.plot(), options.plot)
         say(f"written: {options.plot}")
 
 

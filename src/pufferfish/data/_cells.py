@@ -42,19 +42,18 @@ class RowLocator:
         """What is said behind the number of a row: from where it is counted."""
         return " below the header" if self.header else ""
 
-    def describe(self, row: dict[str, Any]) -> str:
-        """Say in words where a row is, as far as it is known."""
+    def describe(self, row: dict[str, Any], which: str = "") -> str:
+        """Say in brackets where a row is, and ``which`` it is; nothing where that is not known."""
         parts: list[str] = []
         if ROW in row:
             parts.append(f"row {int(row[ROW]) + 1}{self.below}")
         if SUBJECT in row and not is_absent(row[SUBJECT]):
             parts.append(f"subject {state_label(row[SUBJECT])!r}")
-        return ", ".join(parts)
+        return f" ({which}{', '.join(parts)})" if parts else ""
 
     def first(self, frame: nw.LazyFrame[Any]) -> str:
         """Say where the first row of a frame is, or nothing."""
-        described = self.describe(self.head(frame))
-        return f" (first: {described})" if described else ""
+        return self.describe(self.head(frame), "first: ")
 
     def no_subject(self, frame: nw.LazyFrame[Any], name: str, n: int) -> DataError:
         """Error for a column of subjects that are missing in n rows."""

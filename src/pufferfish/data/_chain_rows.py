@@ -343,8 +343,7 @@ class ChainRows:
     def _first(self, rows: Frame, shown: nw.Expr) -> tuple[Any, str]:
         """Return what the first of some rows holds, and where it is."""
         row = self.places.head(rows if self.table.ordered else rows.sort(TIME), shown.alias(_VALUE))
-        described = self.places.describe(row)
-        return row[_VALUE], f" ({described})" if described else ""
+        return row[_VALUE], self.places.describe(row)
 
     @property
     def _counting(self) -> Frame:

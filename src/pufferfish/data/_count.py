@@ -16,7 +16,7 @@ observed record (:class:`~pufferfish.data.sequences.TimeGrid`).
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 from typing import Any, cast
 
 import narwhals as nw
@@ -221,23 +221,17 @@ class Stretches:
         if not gaps or subject not in self._ends or any(linked for *_, linked in gaps):
             return ()
         begins, last = self._ends[subject]
-        stretches: list[int] = []
         if not all(_is_whole(n) for n in (begins, last, *(n for place, apart, _ in gaps for n in (place, apart)))):
             return ()
-        for place, apart, _ in gaps:
-            stretches += [int(place - apart - begins), int(apart) - step]
-            begins = place
-        stretches.append(int(last - begins))
-        if any(n % step for n in stretches):
+        edges = [begins, *(edge for place, apart, _ in gaps for edge in (place - apart + step, place)), last + step]
+        times = [int(edge - begins) for edge in edges]  # from which on rows are observed, and not observed, by turns
+        if any(time % step for time in times) or any(stop - start < step for start, stop in pairwise(times)):
             return ()
-        steps = [n // step + (i % 2 == 0) for i, n in enumerate(stretches)]
-        if min(steps) < 1:
-            return ()
+        places = [time // step for time in times]
         if self._slack:
-            observed = tuple(pairwise(accumulate(steps, initial=0)))[::2]
-            edges = chain.from_iterable(widened(observed, self._slack, sum(steps) + self._slack))
-            steps = [stop - start for start, stop in pairwise(edges)]
-        return tuple(steps) if len(steps) > 1 else ()
+            observed = zip(places[::2], places[1::2], strict=True)
+            places = [*chain.from_iterable(widened(observed, self._slack, places[-1] + self._slack))]
+        return tuple(stop - start for start, stop in pairwise(places)) if len(places) > 2 else ()
 
 
 def _is_whole(number: Any) -> bool:

@@ -1,6 +1,7 @@
 """The options of reading, checked before a table is opened: of chains, and of independent rows against a network."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any, Literal, cast
@@ -15,6 +16,7 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
 from pufferfish.data.rows import check_columns, check_subject
 from pufferfish.data.sequences import Taken, check_chain_options
+from pufferfish.data.source import Source, engine_errors, open_source
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.queries.query import refuse_many_combinations
@@ -286,3 +288,13 @@ def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     if not chosen:
         raise ParameterError(f"columns is empty, expected {_EXAMPLE}, or None for all nodes that are a column")
     return {label: chosen[label] for label in nodes if label in chosen}
+
+
+@contextmanager
+def open_table(
+    source: Any, options: Options | RowOptions, needed: Callable[[Sequence[str]], Sequence[str]] | None = None
+) -> Generator[Source]:
+    """Open a table with the columns that options need; what its engine raises inside is told in one line."""
+    table = open_source(source, needed or options.needed, options.public, parts=options.parts, order=options.time)
+    with engine_errors(table.name, table.path):
+        yield table

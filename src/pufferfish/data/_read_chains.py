@@ -17,12 +17,12 @@ from pufferfish.data._chain_rows import BAD, ChainRows
 from pufferfish.data._chains import TIME, Fold, Layout, tabulated
 from pufferfish.data._columns import is_absent
 from pufferfish.data._count import Counted, with_places
-from pufferfish.data._options import Options
+from pufferfish.data._options import Options, open_table
 from pufferfish.data.fingerprint import fingerprint_of
 from pufferfish.data.groups import Groups
 from pufferfish.data.labels import count_rows, labels_of, placed_states
 from pufferfish.data.sequences import HOUR, Base, Sequences, slack_of
-from pufferfish.data.source import ROW, Source, are_paths, engine_errors, open_source
+from pufferfish.data.source import ROW, Source, are_paths
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 
@@ -36,8 +36,7 @@ def read_chains(source: Any, **reading: Any) -> Sequences:
     if are_paths(source) and len(source) > 1 and options.max_gap is None:
         # without times the last row of one file would be next to the first of another
         raise ParameterError("several files need time and max_gap, which order their rows")
-    table = open_source(source, options.needed, options.public, parts=options.parts, order=options.time)
-    with engine_errors(table.name, table.path):
+    with open_table(source, options) as table:
         return _read(table, options)
 
 

@@ -207,10 +207,12 @@ class Runs(_Columns):
     following: Whole  # the state after it; -1 where a gap, an unobserved record or the end of the data cuts it off
     number: Whole  # how many such runs there are
 
-    def by_length(self, which: NDArray[np.bool_]) -> Whole:
-        """Return for n = 0, 1, … how many of some runs have n records."""
-        lasted, number = self.lasted[which], self.number[which]
-        return np.bincount(lasted, number, int(lasted.max(initial=0)) + 1).astype(np.int64)
+    def stays(self, which: NDArray[np.bool_]) -> tuple[Whole, Whole]:
+        """Return how many of some runs whose beginning was seen have 0, 1, … records: that ended, and were cut off."""
+        begun, ends = which & (self.begun > 0), self.following >= 0
+        parts = [(self.lasted[part], self.number[part]) for part in (begun & ends, begun & ~ends)]
+        ended, cut = (np.bincount(n, runs, int(n.max(initial=0)) + 1).astype(np.int64) for n, runs in parts)
+        return ended, cut
 
     def transitions(self, k: int) -> Whole:
         """Return the transitions that the runs are made of; shape (k, k)."""

@@ -21,22 +21,22 @@ from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
 from pufferfish.data._chain_rows import ChainRows
-from pufferfish.data._chains import Frame, Layout, tabulated
+from pufferfish.data._chains import Frame, Layout, counted, tabulated
 from pufferfish.data._columns import is_absent
-from pufferfish.data._options import Options
+from pufferfish.data._options import Options, RowOptions, open_table
 from pufferfish.data._read_chains import layout_of, read_chains
-from pufferfish.data._read_rows import count_distinct, states_of_columns
+from pufferfish.data._read_rows import RowCells, states_of_columns
 from pufferfish.data.groups import Daily, Runs, Steps, Whole
 from pufferfish.data.labels import labels_of
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.data.source import engine_errors, open_source
-from pufferfish.errors import ParameterError
+from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import clock_named, state_label
 
 _DAY = 86_400_000_000  # microseconds of 24 hours
+_MOST_HELD = 100_000_000  # cells of distinct rows that are held at once
 _BLOCKS = 10  # parts of the longest series that take the place of days, without times
 
 
@@ -60,10 +60,8 @@ class LinkedRows:
 def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
     """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
     options = Options(state=state, **reading)
-    table = open_source(source, options.needed, options.public, order=options.time)
-    layout = layout_of(table, options)
-
-    with engine_errors(table.name, table.path):
+    with open_table(source, options) as table:
+        layout = layout_of(table, options)
         rows = ChainRows(table, options, layout)
         linked = layout.link(layout.in_order(rows.frame), filtered=rows.filtered)
         labels = partial(labels_of, options=options, untyped=table.untyped)
@@ -158,29 +156,9 @@ def _day(layout: Layout, sequences: Sequences) -> float:
 class Habits:
     """What a table tells of habits."""
 
-    sequences: Sequences
-    daily: Daily
+    sequences: Sequences  # with what was counted by day
     pairs: tuple[PairsApart, ...]
     occupancy: Whole | None  # (phases, k) observed records by phase of the clock
-
-    @property
-    def subjects(self) -> tuple[str, ...]:
-        """The subjects that have transitions, sorted."""
-        return tuple(self.daily.subjects[i] for i in np.unique(self.daily.steps.subject).tolist())
-
-    @property
-    def steps(self) -> Steps:
-        """The transitions, ``subject`` being a place in :attr:`subjects`."""
-        steps = self.daily.steps
-        return replace(steps, subject=np.unique(steps.subject, return_inverse=True)[1].reshape(-1))
-
-    @property
-    def stays(self) -> tuple[tuple[Whole, Whole], ...]:
-        """For every state how many stays had n records, of those with a seen end, and of those that were cut off."""
-        runs = self.daily.runs
-        of_states = [(runs.state == x) & (runs.begun > 0) for x in range(len(self.sequences.states))]
-        ended = runs.following >= 0
-        return tuple((runs.by_length(of_state & ended), runs.by_length(of_state & ~ended)) for of_state in of_states)
 
 
 def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | None = None, **reading: Any) -> Habits:
@@ -194,7 +172,7 @@ def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | N
             groups = list(rows.layout.by_phase(rows.frame).iter_rows())
             index = rows.indices(state for _, state, _ in groups)
             occupancy = tabulated(shape, ((int(phase), index[state], n) for phase, state, n in groups))
-        return Habits(sequences, daily_of(rows, sequences), pairs, occupancy)
+        return Habits(replace(sequences, daily=daily_of(rows, sequences)), pairs, occupancy)
 
 
 # -- How often each row of states occurs -----------------------------------------------------------------------------
@@ -225,4 +203,18 @@ def read_public_rows(
     if not isinstance(nodes, BayesianNetwork):
         states = states_of_columns(source, nodes, subject=reading.get("subject"), where=reading.get("where"))
         nodes = BayesianNetwork({name: CPT(held, np.full(len(held), 1 / len(held))) for name, held in states.items()})
-    return PublicRows(*count_distinct(source, nodes, missing=missing, **reading))
+    options = RowOptions(network=nodes, missing=missing, **reading)
+    with open_table(source, options) as table:
+        cells = RowCells(table, options)
+        rows, places = cells.rows()
+        most = _MOST_HELD // len(cells.keys)
+        part = counted(cells.frame, list(cells.keys.values())).head(most + 1).collect()
+        if len(part) > most:
+            raise DataError(
+                f"{table.name} has more than {most:,} different rows in {len(cells.keys)} columns, too many for "
+                "memory: read fewer columns, or a part of the rows"
+            )
+        held = np.full((len(part), len(cells.keys)), -1, dtype=np.int16)
+        for j, (label, key) in enumerate(cells.keys.items()):
+            held[:, j] = [-1 if is_absent(cell) else places[label][cell] for cell in part[key].to_list()]
+        return PublicRows(rows, held, np.array(part[part.columns[-1]].to_list(), dtype=np.int64))

@@ -221,16 +221,9 @@ def columns(source: Any) -> list[str]:
     >>> columns(pl.DataFrame({"id": ["a"], "minute": [1], "activity": ["rest"]}))
     ['id', 'minute', 'activity']
     """
-    from pufferfish.data.source import open_source
+    from pufferfish.data.source import ROW, open_source
 
-    found: list[str] = []
-
-    def look(present: Sequence[str]) -> Sequence[str]:
-        found[:] = present
-        return present
-
-    open_source(source, look)
-    return found
+    return [name for name in open_source(source, lambda present: present).schema if name != ROW]
 
 
 def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> Sequences:

@@ -37,8 +37,7 @@ class StaysSeen:
     @classmethod
     def of(cls, runs: Runs, which: NDArray[np.bool_]) -> Self:
         """Return those of some runs of one state."""
-        which = which & (runs.begun > 0)
-        counts = [runs.by_length(which & is_end) for is_end in (runs.following >= 0, runs.following < 0)]
+        counts = runs.stays(which)
         most = max(map(len, counts))
         ended, cut = (np.pad(count, (0, most - len(count))).astype(np.float64) for count in counts)
         lasted = np.flatnonzero(ended + cut)

@@ -56,35 +56,37 @@ def by_hand(rows: list[Row], *, clock: bool) -> tuple[Counter[Any], Counter[Any]
 def check(found: Habits, rows: list[Row], *, clock: bool) -> None:
     steps, hours, stays = by_hand(rows, clock=clock)
     names = [*found.sequences.states, None]
-    each = found.steps
+    daily = found.sequences.daily
+    assert daily is not None
+    each = daily.steps
     got: Counter[Any] = Counter()
     for who, phase, z, x, y, n in zip(
         each.subject, each.phase, each.earlier, each.before, each.state, each.number, strict=True
     ):
-        got[found.subjects[who], int(phase), names[z], names[x], names[y]] += int(n)
+        got[daily.subjects[who], int(phase), names[z], names[x], names[y]] += int(n)
     assert got == steps
     assert sum(got.values()) == found.sequences.transitions.sum()
+    runs = daily.runs
     kept = {
         (names[x], n, ended): int(number)
-        for x, both in enumerate(found.stays)
-        for ended, by_length in zip((True, False), both, strict=True)
+        for x in range(len(names) - 1)
+        for ended, by_length in zip((True, False), runs.stays(runs.state == x), strict=True)
         for n, number in enumerate(by_length)
         if number
     }
     assert kept == dict(stays)
-    assert np.array_equal(found.daily.runs.transitions(len(names) - 1), found.sequences.transitions)
+    assert np.array_equal(runs.transitions(len(names) - 1), found.sequences.transitions)
     at = {(who, t): s for who, t, s in rows if s is not None}
     begins = {(who, t): s for (who, t), s in at.items() if at.get((who, t - 1)) != s}
     after = Counter()
     for (who, t), s in begins.items():
         n = next(n for n in range(1, len(rows) + 1) if at.get((who, t + n)) != s)
         after[who, s, n, (who, t - 1) in at, at.get((who, t + n))] += 1
-    runs = found.daily.runs
     told = Counter()
     for who, x, n, begun, y, number in zip(
         runs.subject, runs.state, runs.lasted, runs.begun, runs.following, runs.number, strict=True
     ):
-        told[found.daily.subjects[who], names[x], int(n), bool(begun), names[y]] += int(number)
+        told[daily.subjects[who], names[x], int(n), bool(begun), names[y]] += int(number)
     assert told == after
     if clock:
         assert found.occupancy is not None
@@ -122,5 +124,6 @@ def test_every_engine_counts_what_plain_loops_count(tmp_path: Path, slow: bool) 
 def test_one_chain_without_subjects_or_times() -> None:
     found = read_habits(pl.DataFrame({"s": list("aabbbacc")}), "s", [1])
     check(found, [("", t, s) for t, s in enumerate("aabbbacc")], clock=False)
-    assert found.subjects == ("",)
+    assert found.sequences.daily is not None
+    assert found.sequences.daily.subjects == ("",)
     assert found.occupancy is None
