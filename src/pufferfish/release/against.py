@@ -199,13 +199,13 @@ def network_sums(theta: Theta) -> Callable[[LinearQuery | JointQuery, int, DataR
         laws, weights, nodes = list[Array](), np.ones(1), list[int]()
         if isinstance(query, JointQuery):
             nodes = list(query.nodes)
-            laws = [_law(network, nodes).ravel()[[output]] for network in theta.networks]
+            laws = [network.inference.joint(nodes).ravel()[[output]] for network in theta.networks]
         else:
             reading = [p for p in range(len(query.domains or ())) if np.any(query.contributions_of(p)[output])]
             if len(reading) != 1:
                 raise ModelError("it counts cells of several columns")
             nodes, weights = reading, query.contributions_of(reading[0])[output].astype(np.float64)
-            laws = [_law(network, nodes) for network in theta.networks]
+            laws = [network.inference.joint(nodes) for network in theta.networks]
         rows, names = data.subjects, [state_label(theta.networks[0].nodes[node]) for node in nodes]
         there = [rows if data.observed is None else data.observed.get(name, rows) for name in names]
         fewest, most = max(sum(there) - (len(there) - 1) * rows, 0), min(there)
@@ -217,11 +217,6 @@ def network_sums(theta: Theta) -> Callable[[LinearQuery | JointQuery, int, DataR
         return sums, float(np.abs(weights).max()), most
 
     return of
-
-
-def _law(network: Any, nodes: Sequence[int]) -> Array:
-    law: Array = network.inference.joint(list(nodes))
-    return law
 
 
 # -- What Θ says of steps from a state, whatever law the states have -------------------------------------------------

@@ -7,7 +7,7 @@ one. That the noise is enough for them is what :func:`pufferfish.verify` proves.
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -107,6 +107,14 @@ def _first_difference(name: str, stated: Any, follows: Any) -> tuple[str, Any, A
         if a != b:
             return _first_difference(f"{name}{place}", a, b)
     return name, stated, follows
+
+
+def leaves(value: Any, *place: Any) -> dict[tuple[Any, ...], Any]:
+    """Return what a plain value holds, however deep in lists and dicts, by its place."""
+    if not isinstance(value, Mapping | list | tuple) or not value:
+        return {place: value}
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+    return {where: leaf for key, part in parts for where, leaf in leaves(part, *place, key).items()}
 
 
 # -- Facts -----------------------------------------------------------------------------------------------------------

@@ -152,15 +152,6 @@ def _units_again(calibration: Calibration, data: DataRecord, stated: Sequence[Pr
 
 # -- What follows ----------------------------------------------------------------------------------------------------
 
-NOTHING_FOLLOWS: dict[str, Any] = {
-    "hides": "",
-    "promise": "",
-    "not_promised": [],
-    "assumptions": [],
-    "accuracy_95": AccuracyRecord(0.05, 0.0, 0.0),
-}
-"""Fields that :func:`with_values` fills from the others, of a record that is being made."""
-
 
 def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """Return a record with all that follows from its facts; the proof, leakage and witness, is taken as it is.
@@ -225,7 +216,7 @@ def calibrated_fields(
     if subjects is not None:
         subjects = msgspec.structs.replace(subjects, divided_by_records=divided is not None)
     if groups is not None:
-        divisors = divisions_of(calibration, len(groups.cells), groups.records, data.counted)
+        divisors = divisions_of(calibration, groups.records, data.counted)
         groups = msgspec.structs.replace(groups, divided_by=None if divisors is None else list(divisors))
     postprocessing: PostProcessing | None = None
     if valid and subjects is not None and isinstance(linear, LinearQuery):

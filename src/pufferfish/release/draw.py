@@ -280,7 +280,7 @@ def cells_of(data: PrivateData, calibration: Calibration, total: int = 0, *, by_
     exact, groups = exact_value(data, measured, theta), None if isinstance(data, Database) else data.groups
     if groups is None or isinstance(data, Database):
         return Cells(((),), np.array([total]), exact, linear.unit, None)
-    divisors = divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    divisors = divisions_of(calibration, groups.records, data.records)
     by = None if divisors is None else np.array(divisors, dtype=np.int64)
     return Cells(groups.cells, np.array(groups.records, dtype=np.int64), exact, unit, by)
 
@@ -304,12 +304,10 @@ _MOST_VALUES = 1_000_000
 """Values of all groups together, each of which stands in the record."""
 
 
-def divisions_of(
-    calibration: Calibration, cells: int, records: Sequence[int], all_records: int
-) -> tuple[int, ...] | None:
+def divisions_of(calibration: Calibration, records: Sequence[int], all_records: int) -> tuple[int, ...] | None:
     """Return what the outputs of each group are divided by; refuse a query that groups cannot be asked.
 
-    There are so many ``cells``, ``records`` are the records, or rows, of each, and ``all_records`` those of the table.
+    ``records`` are the records, or rows, of each group, and ``all_records`` those of the table.
     """
     linear, query, theta = calibration.linear, calibration.query, calibration.theta
     if isinstance(linear, StepQuery) and not linear.of_groups:
@@ -328,7 +326,7 @@ def divisions_of(
             f"{calibration.title} calibrates noise for one query of all records, not for each group: calibrate by "
             "LeakagePropagation or another mechanism that composes, or read the table without by="
         )
-    outputs = len(linear.labels)
+    cells, outputs = len(records), len(linear.labels)
     if cells * outputs > _MOST_VALUES:
         raise ReleaseRefused(
             f"{cells:,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: make fewer groups, "
@@ -342,7 +340,7 @@ def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[f
     """Return what each group's values will be within, with 95% probability; it reads public numbers only."""
     groups = data.groups
     assert groups is not None
-    divisors = divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    divisors = divisions_of(calibration, groups.records, data.records)
     undivided = calibration.accuracy(0.05) * (calibration.linear.divided_by or 1)
     return [undivided / n for n in divisors or (1,) * len(groups.cells)]
 

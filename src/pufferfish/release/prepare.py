@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import accepted_words, listed, one_of
 from pufferfish._base.durations import Duration, format_micros, now, parse_duration
@@ -23,8 +24,8 @@ from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean
 from pufferfish.data.fingerprint import same_table
 from pufferfish.data.groups import Groups
-from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Sequences
+from pufferfish.data.rows import Rows, RowsBase
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused, shortened
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import ParticipantDP
@@ -36,7 +37,6 @@ from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import checked_of, few_of_subjects
 from pufferfish.queries import FunctionQuery, JointQuery, LinearQuery, Query, StepQuery, refuse_pooling
 from pufferfish.release.derive import (
-    NOTHING_FOLLOWS,
     AnyFields,
     Proof,
     calibrated_fields,
@@ -48,7 +48,7 @@ from pufferfish.release.derive import (
     with_values,
 )
 from pufferfish.release.draw import Cells, Database, PrivateData, cells_of, check_each_subject, divisions_of
-from pufferfish.release.facts import DataRecord, SubjectsRecord, lengths_of
+from pufferfish.release.facts import AccuracyRecord, DataRecord, SubjectsRecord, lengths_of
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
 from pufferfish.theta.record import CONDEMNED, Checking, ThetaRecord
@@ -319,11 +319,6 @@ def check_query(query: Query, calibration: Calibration) -> Calibration:
     return replace(calibration, linear=linear)
 
 
-def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
-    """Return the proof that the noise is enough, from its mechanism, whatever the calibration says of itself."""
-    return check_proof(calibration, *calibration.bound.verify(calibration))
-
-
 def check_proof(calibration: Calibration, leakage: float, witness: AnyWitness | None) -> tuple[float, AnyWitness]:
     """Return a proof, refused where it is of too much, or of no secret."""
     if witness is None:
@@ -357,9 +352,9 @@ def check_fit(data: DataRecord, calibration: Calibration) -> None:
     if (data.steps is not None) != isinstance(calibration.linear, StepQuery):
         raise ReleaseRefused("the number of steps is public where they are counted, and is said only there")
     if data.rows is not None:
-        _check_rows(data, calibration)
+        _check_rows(data, data.rows, calibration)
     elif data.base is not None:
-        _check_sequences(data, calibration)
+        _check_sequences(data, data.base, calibration)
     else:
         _check_database(data, calibration)
     if calibration.theta.stands_for_more:
@@ -378,17 +373,16 @@ def _check_database(data: DataRecord, calibration: Calibration) -> None:
         raise ReleaseRefused("the noise was calibrated for other records than those of the database")
 
 
-def _check_rows(data: DataRecord, calibration: Calibration) -> None:
+def _check_rows(data: DataRecord, rows: RowsBase, calibration: Calibration) -> None:
     """Refuse a table of other rows than the noise is for, or that lacks what the query reads."""
     mechanism, linear, theta = calibration.bound, calibration.linear, calibration.theta
-    assert data.rows is not None
     if not theta.networks:
         raise ReleaseRefused(
             f"the noise was calibrated for {theta.kind}, but these data are independent rows of a Bayesian network: "
             "calibrate under the network"
         )
     network = theta.networks[0]
-    data.rows.check_private(map(state_label, network.nodes))
+    rows.check_private(map(state_label, network.nodes))
     refuse_pooling(calibration.query, network.node_states)
     if data.subjects != mechanism.rows:
         raise ReleaseRefused(
@@ -413,7 +407,7 @@ def _check_rows(data: DataRecord, calibration: Calibration) -> None:
         )
 
 
-def _check_sequences(data: DataRecord, calibration: Calibration) -> None:
+def _check_sequences(data: DataRecord, base: Base, calibration: Calibration) -> None:
     """Refuse sequences of other records than the noise is for."""
     linear, theta, query = calibration.linear, calibration.theta, calibration.query
     if theta.networks:
@@ -432,17 +426,16 @@ def _check_sequences(data: DataRecord, calibration: Calibration) -> None:
     if not isinstance(linear, LinearQuery | StepQuery) or not only_counts:
         raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
     if isinstance(linear, LinearQuery) and linear.factors is not None:
-        _check_window(data, linear)
+        _check_window(data, linear.factors)
     else:
-        _check_lengths(data, calibration)
-    _check_reading(data, calibration)
+        _check_lengths(data, base, calibration)
+    _check_reading(data, base, calibration)
 
 
-def _check_window(data: DataRecord, linear: LinearQuery) -> None:
+def _check_window(data: DataRecord, factors: NDArray[Any]) -> None:
     """Refuse a table that is not the window of one chain that a query reads."""
-    assert linear.factors is not None
-    places = np.flatnonzero(linear.factors)
-    if np.any(linear.factors[places[0] : places[-1] + 1] != 1):
+    places = np.flatnonzero(factors)
+    if np.any(factors[places[0] : places[-1] + 1] != 1):
         raise ReleaseRefused(
             "the query weights single records, but read_sequences only counts the records in each state: give the "
             "chain as a list of states"
@@ -453,10 +446,9 @@ def _check_window(data: DataRecord, linear: LinearQuery) -> None:
         )
 
 
-def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
+def _check_lengths(data: DataRecord, base: Base, calibration: Calibration) -> None:
     """Refuse chains that the noise was not calibrated for."""
-    theta, base = calibration.theta, data.base
-    assert base is not None
+    theta = calibration.theta
     if not theta.of_chains and (base.gaps == "independent" or data.subjects != data.chains):
         raise ReleaseRefused(
             "the cliques of Θ are the table's subjects, but this reading cuts subjects into parts: read the table "
@@ -494,10 +486,8 @@ def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
             )
 
 
-def _check_reading(data: DataRecord, calibration: Calibration) -> None:
+def _check_reading(data: DataRecord, base: Base, calibration: Calibration) -> None:
     """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
-    base = data.base
-    assert base is not None
     if base.subject is None and data.subjects > 1:
         raise ReleaseRefused("several chains were read without a subject column: name the column")
     if calibration.mechanism == ParticipantDP.name and base.gaps == "independent":
@@ -636,7 +626,7 @@ def checked(
     if subjects is not None:
         check_each_subject(calibration)
     elif groups is not None and not isinstance(data, Database):  # refused in words about groups
-        divisions_of(calibration, len(groups.cells), groups.records, data.records)
+        divisions_of(calibration, groups.records, data.records)
     facts = data_record(data, calibration)
     check_fit(facts, calibration)
     if ledger is not None and not isinstance(data, Database):
@@ -646,7 +636,7 @@ def checked(
     of_model = warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
     told += [text for text in of_model if text not in told]
     told += [] if ledger is None or _same_laws(calibration.theta, ledger.bound.theta) else [_OTHER_THETA]
-    proof = (*prove(calibration), promised(calibration, facts))
+    proof = (*check_proof(calibration, *calibration.bound.verify(calibration)), promised(calibration, facts))
     check_units(calibration)
     told += warnings_of_stretch(data, calibration.bound.protection, facts.step, proof[2])
     cells = cells_of(data, calibration, total_of(facts, calibration), by_subject=subjects is not None)
@@ -681,8 +671,11 @@ def draft_of(
 
     ``given`` are options of :func:`calibrated_fields`.
     """
-    fields = NOTHING_FOLLOWS | calibrated_fields(calibration, data, proof, **given)
-    draft = kind(created=now(), values=[], noisy_values=[], data=data, checked=check, software=versions(), **fields)
+    fields = calibrated_fields(calibration, data, proof, **given) | {"data": data, "checked": check}
+    # what with_values fills in
+    fields |= {"hides": "", "promise": "", "not_promised": [], "assumptions": []}
+    fields |= {"values": [], "noisy_values": [], "accuracy_95": AccuracyRecord(0.05, 0.0, 0.0)}
+    draft = kind(created=now(), software=versions(), **fields)
     return with_values(draft, calibration)
 
 

@@ -291,7 +291,7 @@ def calibration_again(record: ReleaseFields, theta: Theta | None = None) -> Cali
         linear=bound.bind(query),
         witness=record.mechanism.witness,
         bound=bound,
-        strategy=strategy_of(record.query.kind, record.theta.states, record.noise),
+        strategy=record.strategy,
     )
 
 
@@ -305,29 +305,23 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
         raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"{library}')
     if of == "quantiles" and not release.quantiles:
         raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
+    groups, m = release.groups, len(release.query.labels)
+    by, cells = (list[str](), [[""]]) if groups is None else (groups.by, groups.cells)
+    columns: dict[str, list[Any]]
     if release.quantiles and of != "values":
         rows = list(quantile_rows(release))
-        columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0]}
-        for name in [] if release.groups is None else release.groups.by:
-            columns[name] = _as_numbers(columns[name])
-        return frame_of_columns(columns, {name: type(values[0]) for name, values in columns.items()}, into)
-    labels, groups = list(release.query.labels), release.groups
-    m, cells = len(labels), [()] if groups is None else groups.cells
-    columns: dict[str, list[Any]] = {}
-    types: dict[str, type] = {}
-    if groups is not None:
-        for i, name in enumerate(groups.by):
-            names = _as_numbers([cell[i] for cell in cells])
-            columns[name], types[name] = [label for label in names for _ in range(m)], type(names[0])
-    columns["output"] = labels * len(cells)
-    if groups is not None:
-        columns["records"] = [n for n in groups.records for _ in range(m)]
-    columns["value"] = list(release.values)
-    if release.postprocessing is not None:
-        columns["noisy_value"] = list(release.noisy_values)
-    columns["error_95"] = release.accuracies(0.05).ravel().tolist()
-    numbers = dict.fromkeys(("value", "noisy_value", "error_95"), float)
-    return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+    else:
+        columns = {name: [cell[i] for cell in cells for _ in range(m)] for i, name in enumerate(by)}
+        columns["output"] = list(release.query.labels) * len(cells)
+        if groups is not None:
+            columns["records"] = [n for n in groups.records for _ in range(m)]
+        columns["value"] = list(release.values)
+        if release.postprocessing is not None:
+            columns["noisy_value"] = list(release.noisy_values)
+        columns["error_95"] = release.accuracies(0.05).ravel().tolist()
+    columns |= {name: _as_numbers(columns[name]) for name in by}
+    return frame_of_columns(columns, {name: type(values[0]) for name, values in columns.items()}, into)
 
 
 def quantile_rows(release: ReleaseFields) -> Iterator[dict[str, float | str]]:
@@ -357,7 +351,7 @@ def _as_numbers(labels: list[str]) -> list[Any]:
     >>> _as_numbers(["0", "13"]), _as_numbers(["0", "01"])
     ([0, 13], ['0', '01'])
     """
-    whole = all(_WHOLE.fullmatch(label) for label in labels)
+    whole = all(_WHOLE.fullmatch(label) for label in set(labels))
     return [int(label) for label in labels] if whole else labels
 
 

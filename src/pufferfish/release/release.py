@@ -32,7 +32,7 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.promises import Promise
 from pufferfish.queries import Query
 from pufferfish.release.certificate import Certificate, certify
-from pufferfish.release.check import check_record
+from pufferfish.release.check import check_record, leaves
 from pufferfish.release.derive import place_in, with_values
 from pufferfish.release.draw import database_of
 from pufferfish.release.facts import (
@@ -263,7 +263,7 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a path that is given; an earlier release is never replaced."""
-        if not _finite(self.value):
+        if any(isinstance(leaf, float) and not math.isfinite(leaf) for leaf in leaves(self.value).values()):
             raise RecordError("the value holds NaN or an infinite number, which cannot be written to a file")
         content = encoded(self)
         if path is not None:
@@ -349,15 +349,6 @@ def read_recorded(kind: type[AnyRecorded], path: str | os.PathLike[str]) -> AnyR
     except RecordError as error:
         raise RecordError(f"{display_path(path)} contradicts itself: {error}") from error
     return record
-
-
-def _finite(value: Any) -> bool:
-    """Whether no number in a value, however deep in lists and dicts, is NaN or infinite."""
-    if isinstance(value, Mapping):
-        return all(map(_finite, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)
 
 
 # -- Making a release ------------------------------------------------------------------------------------------------

@@ -266,7 +266,7 @@ class _Held:
         """Return every number that can be compared, and the verdict."""
         asked = list(self._asked())
         nats = math.log(2 * max(len(asked), 1) / _WRONG)
-        numbers = [_number_of(*each, nats) for each in asked if each is not None]
+        numbers = [_number_of(each, nats) for each in asked if each is not None]
         chain = self._points_to()
         leaks = [] if chain is None else self._leaks(chain)
         return ReleasedCheck(
@@ -305,7 +305,7 @@ class _Held:
             return
         per = "step" if isinstance(releases[0].linear, StepQuery) else "record"
         for output, label in enumerate(releases[0].record.query.labels):
-            parts, value, ends = list[Part](), 0.0, [0.0, 0.0]
+            parts, value = list[Part](), 0.0
             for each, factor in zip(releases, worth, strict=True):
                 try:
                     sums, largest, number_of = self._sums(each.linear, output, each.record.data)
@@ -319,10 +319,10 @@ class _Held:
                 factor *= one.worth if len(releases) == 1 else one.unit / number_of
                 parts.append(Part(factor, sums, largest, number_of, one.scales))
                 value += factor * one.units
-                reach = sorted((0.0, factor * largest * number_of))
-                ends = [ends[0] + reach[0], ends[1] + reach[1]]
             shown = label if len(releases) == 1 else f"{label}, per {per}"
-            yield name, shown, value, (ends[0], ends[1]), partial(allowed, parts)
+            reach = [part.factor * part.largest * part.records for part in parts]
+            ends = sum(min(0.0, end) for end in reach), sum(max(0.0, end) for end in reach)
+            yield name, shown, value, ends, partial(allowed, parts)
 
     def _of_steps(self, name: str, releases: Sequence["_Taken"]) -> Iterator["_Asked | None"]:
         """Yield where steps from each state lead, of releases of transitions."""
@@ -374,16 +374,10 @@ _Asked = tuple[str, str, float, tuple[float, float], Callable[[float], Allowed]]
 """Of a number its release, its output, its value, what can be counted at all, and what Θ allows for some nats."""
 
 
-def _number_of(
-    release: str,
-    output: str,
-    released: float,
-    ends: tuple[float, float],
-    allows: Callable[[float], Allowed],
-    nats: float,
-) -> ReleasedNumber:
-    found, (low, high) = allows(nats), ends  # nothing else can be counted
-    found = replace(found, low=max(found.low, low), high=min(found.high, high))
+def _number_of(asked: _Asked, nats: float) -> ReleasedNumber:
+    release, output, released, (low, high), allows = asked
+    found = allows(nats)
+    found = replace(found, low=max(found.low, low), high=min(found.high, high))  # nothing else can be counted
     says = found.least > low or found.most < high
     departure = found.beyond(released)
     return ReleasedNumber(

@@ -59,11 +59,11 @@ class FromTransitions:
         releases of the same records must not be calibrated to it alone: the chain says what the records are like, not
         what an adversary may believe.
         """
-        return fitted_chain(self)
+        return _smoothed(_table(self), self.theta.states)
 
     def dwell_times(self: Any) -> dict[str, float]:
         """Return how many records in a row each state lasts in the mean, under the fitted chain."""
-        return _by_state(self, 1 / (1 - np.diag(fitted_chain(self).transition_matrix)))
+        return _by_state(self, 1 / (1 - np.diag(self.chain().transition_matrix)))
 
     def switches(self: Any) -> float:
         """Return how many steps change the state, also of a release of switches."""
@@ -87,16 +87,14 @@ class FromTransitions:
             The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
             before, and which nothing can seed.
         """
-        records, count = (
-            whole_at_least(length, "length", 1),
-            1 if series is None else whole_at_least(series, "series", 1),
-        )
+        records = whole_at_least(length, "length", 1)
+        count = 1 if series is None else whole_at_least(series, "series", 1)
         if records * count > _MOST_DRAWN:
             raise ParameterError(
                 f"{count} series of {records:,} records are more than {_MOST_DRAWN:,} records: ask for fewer"
             )
         generator = np.random.default_rng(None if seed is None else whole_at_least(seed, "seed", 0, ", or None"))
-        chain = fitted_chain(self)
+        chain = self.chain()
         # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it
         after: list[list[float]] = np.cumsum(chain.transition_matrix, axis=1)[:, :-1].tolist()
         first: list[float] = np.cumsum(chain.stationary_distribution)[:-1].tolist()
@@ -114,13 +112,8 @@ def _walk(numbers: Sequence[float], first: list[float], after: list[list[float]]
     return visited
 
 
-def fitted_chain(record: ReleaseFields) -> MarkovChain:
-    """Return the stationary chain that the counts, half a step added to each, are those of."""
-    return _smoothed(_table(record), record.theta.states)
-
-
 def chain_of_counts(counts: Array, total: int, states: Sequence[str]) -> MarkovChain:
-    """Return the same of noisy counts of transitions, (k, k), and how many there are."""
+    """Return the chain that noisy counts of transitions, (k, k), point to; ``total`` is how many there are."""
     return _smoothed(nearest_balanced(counts, float(total)), states)
 
 

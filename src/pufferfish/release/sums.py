@@ -14,7 +14,7 @@ from pufferfish._base.view import frame_of_columns
 from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish.data.groups import in_order
 from pufferfish.errors import ParameterError, shortened
-from pufferfish.release.facts import GroupsRecord, strategy_of
+from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.record import ReleaseFields, frame_of
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ class Value:
 
 def values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
     """Return each value of a release, by its group and its output."""
-    noise, query = release.noise, release.query
-    strategy = strategy_of(query.kind, release.theta.states, noise)
-    outputs = len(query.labels)
+    noise, query, strategy, outputs = release.noise, release.query, release.strategy, len(release.query.labels)
     scale = noise.one_scale
     taken = [(scale,)] * outputs if strategy is None else strategy.taken(scale)
     cells = [()] if release.groups is None else [tuple(cell) for cell in release.groups.cells]

@@ -34,7 +34,7 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.release.certificate import Certificate
-from pufferfish.release.check import BROKEN, differences, rules_on_place
+from pufferfish.release.check import BROKEN, differences, leaves, rules_on_place
 from pufferfish.release.derive import data_record, groups_record, promised, words_of_measurement
 from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
@@ -106,7 +106,7 @@ def _change_after(record: ReleaseFields, theirs: ThetaRecord, ledger: Ledger | N
     return next((number for number in later if ThetaRecord.of(ledger.bound_at(number).theta) == theirs), None)
 
 
-def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
+def ledger_findings(record: ReleaseFields, ledger: Ledger | None) -> Iterator[Finding]:
     """Compare the place in a ledger with its book; opening it computes what is spent again."""
     booked = record.ledger
     if ledger is None:
@@ -115,14 +115,13 @@ def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
             says = f"entry {booked.entry}, {spent}: compare it with the ledger"
             yield unchecked("ledger", says, ["ledger", "not_promised"])
         return
-    ledger_file = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     if booked is None:
         says = "the release was made without a ledger, and says so: no ledger can vouch for it"
         yield Finding("ledger", False, says, ["ledger"], absent=True)
         return
-    wrong = f"the record names entry {booked.entry}, and the ledger has {len(ledger_file.entries)}"
-    if 1 <= booked.entry <= len(ledger_file.entries):
-        differs = list(_entry_differences(record, booked, ledger_file, ledger_file.entries[booked.entry - 1]))
+    wrong = f"the record names entry {booked.entry}, and the ledger has {len(ledger.entries)}"
+    if 1 <= booked.entry <= len(ledger.entries):
+        differs = list(_entry_differences(record, booked, ledger, ledger.entries[booked.entry - 1]))
         if not differs:
             says = (
                 f"entry {booked.entry} says the same, and what is spent was computed again; a second record that names "
@@ -131,24 +130,24 @@ def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
             yield holds("ledger", says, ["ledger"])
             return
         wrong = f"entry {booked.entry} of the ledger says {'; '.join(differs)}"
-    known = (e.number for e in ledger_file.entries if not any(_entry_differences(record, booked, ledger_file, e)))
+    known = (e.number for e in ledger.entries if not any(_entry_differences(record, booked, ledger, e)))
     number_here = next(known, None)
     where = "no entry of this ledger is of this release: it may be another table's, or an earlier state of it"
     where = where if number_here is None else f"it is entry {number_here} of this ledger"
     yield fails("ledger", f"{wrong}; {where}", ["ledger"])
 
 
-def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry) -> Iterator[str]:
+def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger: Ledger, entry: Entry) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
-    bound = ledger_file.bound_at(entry.number)
+    bound = ledger.bound_at(entry.number)
     about = bound.protection, None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
     scale = str(Fraction(record.calibration.unit_scale))
     rules = [
         (entry.epsilon == record.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
         (entry.previous == booked.previous, "another entry, or another beginning, before it"),
-        (ledger_file.grows == booked.grows, "another kind of table: one that grows, or one that does not"),
-        (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
+        (ledger.grows == booked.grows, "another kind of table: one that grows, or one that does not"),
+        (ledger.budget == booked.budget, f"a budget of {ledger.budget}"),
         (bound.name == booked.mechanism, f"the mechanism {bound.name}"),
         (bound.theta.origin == booked.theta_origin, f"Θ: {bound.theta.origin}"),
         (about == (booked.protection, booked.secrets), "what is spent of something else"),
@@ -211,40 +210,26 @@ def _readings(
 ) -> Iterator[Sequences | Rows]:
     """Read a table in the ways that a release can have read it: of one that grows, all rows or those that were new."""
     booked = record.ledger
-    if booked is None or not booked.grows or not isinstance(base, Base):
-        yield _read_again(record, base, table)
-        return
-    for again in (False, True):
-        with suppress(DataError):
-            if ledger is None:
-                yield _read_again(record, base, table)
-                return
-            if 1 <= booked.entry <= len(ledger.entries):
-                yield ledger.read_as(booked.entry, table, again=again, **_options(record, base))
-
-
-def _read_again(record: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
-    """Read a table in the way that a record says."""
     theta: Any = record.theta.any_theta()
     if isinstance(base, RowsBase):
         nodes: Mapping[str, Any] = {state_label(node): node for node in theta.networks[0].nodes}
         columns = {nodes[name]: column for name, column in base.columns.items()}
-        missing: Any = base.missing
-        return read_rows(
-            table, theta.networks, columns=columns, subject=base.subject, where=base.where, missing=missing, by=base.by
-        )
-    return read_sequences(table, **_options(record, base))
-
-
-def _options(record: ReleaseFields, base: Base) -> dict[str, Any]:
-    """Return the options of reading that a record says."""
-    options: dict[str, Any] = {
-        option.name: getattr(base, option.name) for option in fields(base) if option.name != "source"
-    }
+        options: dict[str, Any] = {name: getattr(base, name) for name in ("subject", "where", "missing", "by")}
+        yield read_rows(table, theta.networks, columns=columns, **options)
+        return
+    options = {option.name: getattr(base, option.name) for option in fields(base) if option.name != "source"}
     if record.data.usual_step is not None:  # it was found in the times, not given
         options["step"] = None
-    theta: Any = record.theta.any_theta()
-    return options | {"states": theta.states}
+    options["states"] = theta.states
+    if booked is None or not booked.grows:
+        yield read_sequences(table, **options)
+    elif ledger is None:
+        with suppress(DataError):
+            yield read_sequences(table, **options)
+    elif 1 <= booked.entry <= len(ledger.entries):
+        for again in (False, True):
+            with suppress(DataError):
+                yield ledger.read_as(booked.entry, table, again=again, **options)
 
 
 def values_findings(
@@ -493,7 +478,7 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
     if _same_values(old, new):
         where = "" if stated.node is None else f"{record_named(stated.node)}: "
         return holds("witness", f"{where}what decides, and what tells it, found again")
-    numbers = [sorted(_numbers(part)) for part in (old, new)]
+    numbers = [sorted(n for n in leaves(part).values() if isinstance(n, float)) for part in (old, new)]
     # a tie is of another record, pair or quilt
     elsewhere = any(old.get(name) != new.get(name) for name in proved.where)
     if elsewhere and len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
@@ -504,22 +489,13 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
 
 def _same_values(first: Any, second: Any) -> bool:
     """Whether two plain values are the same, but for the last digits of their numbers."""
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return first.keys() == second.keys() and all(_same_values(first[key], second[key]) for key in first)
-    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
-        return len(first) == len(second) and all(map(_same_values, first, second))
-    if isinstance(first, float) and isinstance(second, float):
-        return math.isclose(first, second, rel_tol=_SAME, abs_tol=1e-12)
-    return first == second
+    old, new = leaves(first), leaves(second)
+    return old.keys() == new.keys() and all(_same(part, new[place]) for place, part in old.items())
 
 
-def _numbers(value: Any) -> list[float]:
-    """Return all floating-point numbers in a plain value."""
-    if isinstance(value, Mapping):
-        return [n for part in value.values() for n in _numbers(part)]
-    if isinstance(value, list | tuple):
-        return [n for part in value for n in _numbers(part)]
-    return [value] if isinstance(value, float) else []
+def _same(first: Any, second: Any) -> bool:
+    numbers = isinstance(first, float) and isinstance(second, float)
+    return math.isclose(first, second, rel_tol=_SAME, abs_tol=1e-12) if numbers else first == second
 
 
 def verify_measurement(record: MeasurementFields) -> float:

@@ -87,7 +87,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
 
     early = [
         "pufferfish.cli.release.read_under",
-        "pufferfish.release.prepare.prove",
+        "pufferfish.release.prepare.check_proof",
         "pufferfish.release.prepare.cells_of",
         # from here on it may wait for other programs, and for the proof of the sum
         "pufferfish.release.release._check_start",

@@ -180,7 +180,7 @@ def test_the_slider_shows_what_calibration_says(tmp_path: Path, monkeypatch: pyt
             error = 0.0 if "exact" in text else float(text.strip("±% ").replace(",", "")) / times
             there = bound.calibrate_strategy(query, calibration.strategy, epsilon * 1.001).accuracy(0.05) * factor
             assert there * (1 - 1e-9) <= error <= there * 1.3 + 1, "rounded up, and a count to whole records"
-        assert texts[10] == f"± {Numbers.of(found).error(found.accuracy(0.05))}"
+        assert texts[10] == f"± {Numbers(found).error(found.accuracy(0.05))}"
 
 
 def test_one_slider_is_about_all_releases(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_each_subject_and_measurements(tmp_path: Path) -> None:
     page = checked(tmp_path / "each.html")
     assert "quantiles over the subjects" in page.text
     n = round(data.records / data.subjects)
-    error = Numbers.of(each).error(each.accuracy_95.each / n)
+    error = Numbers(each).error(each.accuracy_95.each / n)
     assert [texts[10] for name, texts in slider_of(page).items() if name != "ε"] == [f"± {error} ({n} records)"]
     (tmp_path / "v.csv").write_text("other")
     with pytest.raises(RecordError, match="digest"):
@@ -403,7 +403,7 @@ def test_a_narrow_screen_shows_the_numbers_of_groups_first(tmp_path: Path, alike
         expected = ["g", *([] if alike else ["records"]), *(["value"] if one else [] if alike else ["± 95%"])]
         assert heads[: len(expected)] == expected
         assert (f"{size} records in each group" in caption) == alike
-        error = Numbers.of(found).error(found.accuracy())
+        error = Numbers(found).error(found.accuracy())
         assert one or (f"each ± {error} with 95% probability" in caption) == alike
         assert not one or f"({states[0]})" in caption
 

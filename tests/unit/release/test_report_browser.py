@@ -166,7 +166,7 @@ def test_an_error_is_written_alike_in_all_places(browser: Any, tmp_path: Path) -
     ):
         found = pf.release(table, query, mechanism.calibrate(query, 0.7))
         found.report(tmp_path / "r.html")
-        error = Numbers.of(found).error(found.accuracy(0.05))
+        error = Numbers(found).error(found.accuracy(0.05))
         before = (tmp_path / "r.html").read_text()
         assert f" ± {error}" in before
         assert f'class="n error">± {error}</td>' in before
@@ -249,7 +249,7 @@ def test_values_of_the_page_its_tables_for_programs_and_the_records_agree(
         table = pl.read_csv(unquote(href.split(",", 1)[1]).encode())
         assert table["value"].to_list() == release.values
         assert table["error_95"].to_list() == release.accuracies(0.05).ravel().tolist()
-        write = Numbers.of(release)
+        write = Numbers(release)
         article = browser.find_element("id", f"release-{i + 1}")
         cells = browser.execute_script(
             "return [...arguments[0].querySelectorAll('td')].map(c => c.childNodes.length ? c.textContent : '')",

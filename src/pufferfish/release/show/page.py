@@ -359,15 +359,13 @@ def _release_part(each: _Shown, look: Cover, ledger: Ledger | None) -> Html:
     record, source, say = each.record, each.source, look.say
     warnings: list[str] = []
     if isinstance(record, MeasurementFields):
-        chains = f"{len(record.length):,}"
-        records = f"{sum(records for _, records in record.length):,}"
-        made = _made(record, say, say("size", records=records, subjects=chains, chains=chains), record.measurement)
+        made = _made(record, say)
         content, link = measured_part(record), None
     else:
         warnings = [say.of(text) for text in record.warnings]
         if each.calibration is None:
             warnings = [say("vouched"), *warnings]
-        made = " ".join([*(() if record.subjects else notes_of(record, look)), _made_of_query(record, say)])
+        made = " ".join([*(() if record.subjects else notes_of(record, look)), _made(record, say)])
         if record.subjects is None:
             content, link = values_part(record, look), csv_link(record, look, source.name)
         else:
@@ -389,22 +387,25 @@ def _release_part(each: _Shown, look: Cover, ledger: Ledger | None) -> Html:
     )
 
 
-def _made_of_query(record: ReleaseFields, say: Words) -> str:
+def _made(record: AnyRelease, say: Words) -> str:
     """Say by which mechanism and at which ε it was released, of which data, and when."""
-    data, base = record.data, record.data.base
-    if data.rows is not None:
-        size = say("size_rows", rows=f"{data.subjects:,}", cells=f"{data.records:,}")
+    column, filtered = "", ""
+    if isinstance(record, MeasurementFields):
+        chains, title = f"{len(record.length):,}", record.measurement
+        records = f"{sum(records for _, records in record.length):,}"
+        size = say("size", records=records, subjects=chains, chains=chains)
     else:
-        numbers = {"records": data.records, "subjects": data.subjects, "chains": data.chains}
-        size = say("size", **{name: f"{number_of:,}" for name, number_of in numbers.items()})
-    column = "" if base is None else say("column", name=base.state)
-    filtered = "" if base is None or base.where is None else say("filtered", filter=base.where)
-    return _made(record, say, size, record.mechanism.title, column=column, filtered=filtered)
-
-
-def _made(record: AnyRelease, say: Words, size: str, title: str, *, column: str = "", filtered: str = "") -> str:
-    known = {"size": size, "column": column, "filtered": filtered, "title": title}
-    return say("made", **known, epsilon=at_most(record.epsilon), date=in_words(record.created))
+        data, base, title = record.data, record.data.base, record.mechanism.title
+        subjects, records = f"{data.subjects:,}", f"{data.records:,}"
+        if data.rows is not None:
+            size = say("size_rows", rows=subjects, cells=records)
+        else:
+            size = say("size", records=records, subjects=subjects, chains=f"{data.chains:,}")
+        if base is not None:
+            column = say("column", name=base.state)
+            filtered = "" if base.where is None else say("filtered", filter=base.where)
+    parts = {"size": size, "column": column, "filtered": filtered, "title": title}
+    return say("made", **parts, epsilon=at_most(record.epsilon), date=in_words(record.created))
 
 
 # -- Once for all releases: the promise, Θ, the budget ---------------------------------------------------------------
@@ -598,7 +599,7 @@ def _errors(record: ReleaseFields, calibration: Calibration, units: Sequence[int
     if record.cell_that_divides == "subject":
         n = round(record.data.records / record.data.subjects)
         over, of = 1 / n, f" ({n:,} {say('records')})"
-    worth, write = float(calibration.linear.unit) * record.noise.scale / calibration.scale * over, Numbers.of(record)
+    worth, write = float(calibration.linear.unit) * record.noise.scale / calibration.scale * over, Numbers(record)
     return [
         say("unknown") if error is None else say("no_noise") if error == 0 else f"± {write.error(error * worth)}{of}"
         for error in units

@@ -240,20 +240,18 @@ def promise_line(record: ReleaseFields) -> str:
 
 def assumed_in_short(record: ReleaseFields) -> str:
     """Say briefly what the promise rests on: what the record has in full sentences."""
-    parts, where, by = [f"Θ holds the law of the records ({check_in_words(record.checked)})"], None, None
-    if record.data.rows is not None:
-        rows = record.data.rows
+    data = record.data
+    parts, rows, base = [f"Θ holds the law of the records ({check_in_words(record.checked)})"], data.rows, data.base
+    if rows is not None:
         parts += ["rows are independent of each other", "their number is public"]
         parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
-        where, by = rows.where, rows.by
-    if record.data.base is not None:
-        base = record.data.base
+    if base is not None:
         parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
         if base.gaps == "independent":
             parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
         parts += ["how many records there are, when, and which states are missing is public"]
         parts += [f"times are what clocks of {base.time_zone} show"] if base.time_zone else []
-        where, by = base.where, base.by
+    where, by = (None, None) if data.reading is None else (data.reading.where, data.reading.by)
     parts += [f"which rows are kept ({where}) is public"] if where else []
     parts += [f"in which group ({', '.join(by)}) each record is, and how many each has, is public"] if by else []
     return "; ".join(parts)

@@ -4,7 +4,7 @@ Before it: which values are no larger than their own error, of which text and pa
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -142,7 +142,7 @@ def values_part(record: ReleaseFields, look: Cover | None = None) -> Html:
 
 def _totals(record: ReleaseFields, look: Cover) -> Html:
     """Return a table of the totals of wider groups, for each level of them."""
-    write, say, parts = Numbers.of(record), look.say, list[Html]()
+    write, say, parts = Numbers(record), look.say, list[Html]()
     for names, wider in all_totals(record):
         rows = list[list[Any]]()
         for total in islice(wider, _MOST):
@@ -195,46 +195,29 @@ def _renamed(labels: Sequence[str], look: Cover) -> list[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
 class Numbers:
     """How values of a release are written: to the digits that their errors leave, shares in percent."""
 
-    percent: bool
-    whole: bool
-
-    @classmethod
-    def of(cls, record: ReleaseFields) -> "Numbers":
-        """Return how those of a release are."""
-        return cls(are_shares(record), record.whole)
+    def __init__(self, record: ReleaseFields) -> None:
+        self._percent = are_shares(record)
+        self._sign = "%" * self._percent
+        self._written = partial(with_error, percent=self._percent, whole=record.whole)
 
     def value(self, value: float, error: float) -> str:
         """Write a value alone."""
-        return with_error(value, error, percent=self.percent, whole=self.whole)[0] + "%" * self.percent
+        return self._written(value, error)[0] + self._sign
 
     def error(self, error: float) -> str:
         """Write an error alone, rounded up."""
-        return with_error(0.0, error, percent=self.percent, whole=self.whole)[1] + "%" * self.percent
+        return self._written(0.0, error)[1] + self._sign
 
     def both(self, value: float, error: float) -> str:
         """Write a value and its error."""
-        first, second = with_error(value, error, percent=self.percent, whole=self.whole)
-        return f"{first} ± {second}{'%' * self.percent}"
+        return " ± ".join(self._written(value, error)) + self._sign
 
     def tick(self, value: float) -> str:
         """Write a number along an axis."""
-        return number(100 * value, 3) + "%" if self.percent else number(value, 3)
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """One released value: its names, itself, what noise left, its error, whether it is weak, its group's records."""
-
-    names: tuple[str, ...]
-    value: float
-    noisy: float
-    error: float
-    weak: bool
-    records: int
+        return number(100 * value, 3) + "%" if self._percent else number(value, 3)
 
 
 class _Values:
@@ -243,7 +226,7 @@ class _Values:
     def __init__(self, record: ReleaseFields, look: Cover) -> None:
         self._as_recorded = record.groups
         self.record = record = _for_people(record, look)
-        self.look, self.say, self.write, self.labels = look, look.say, Numbers.of(record), record.query.labels
+        self.look, self.say, self.write, self.labels = look, look.say, Numbers(record), record.query.labels
         self.value, self.errors, self.weak = record.value, record.accuracies(0.05), weak_values(record)
         self.noisy = np.array(record.noisy_values).reshape(self.value.shape)
         self.measure = _measure(record, look)
@@ -412,13 +395,18 @@ class _Values:
 
     def _bars(self, *, pictures: bool = True) -> Html:
         """Return a table with a row and a bar for each value: the first are seen, more folded, very many left out."""
-        values, write, say, groups = list(self._each()), self.write, self.say, self.record.groups
-        least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
-        most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
+        write, say, groups = self.write, self.say, self.record.groups
+        lows, highs = self.noisy - self.errors, self.noisy + self.errors
+        ends = min(0.0, float(np.minimum(self.value, lows).min())), max(0.0, float(np.maximum(self.value, highs).max()))
+        cells, records = ([()], [0]) if groups is None else (groups.cells, groups.records)
+        labelled = [(*cell, label) for cell in cells for label in self.labels]
+        of_group = [size for size in records for _ in self.labels]
+        numbers = (x.ravel().tolist() for x in (self.value, self.noisy, self.errors, self.weak, lows, highs))
+        values = list(zip(labelled, of_group, *numbers, strict=True))
         changed = self.record.postprocessing is not None and not self.look.suppress
         by = list[str]() if groups is None else [self.look.grouping(name) for name in groups.by]
         names = by if by and self.of else [*by, say("output")]  # of one output the caption says which it is
-        alike = len({v.records for v in values}) == 1
+        alike = len(set(records)) == 1
         with_records = bool(by) and not alike
         heads = [
             *names,
@@ -428,22 +416,23 @@ class _Values:
             *([tag("span", say("picture"), class_="picture")] if pictures else []),
         ]
 
-        def row(v: _Value) -> Html:
-            hidden = v.weak and self.look.suppress
+        def row(one: tuple[Any, ...]) -> Html:
+            labels, size, value, noisy, error, weak, low, high = one
+            hidden = weak and self.look.suppress
             return tag(
                 "tr",
-                *(tag("th", name, scope="row") for name in v.names[: len(names)]),
-                tag("td", f"{v.records:,}", class_="n") if with_records else None,
-                tag("td", self.look.marked(write.both(v.value, v.error), v.weak), class_="n"),
-                tag("td", write.value(v.noisy, v.error), class_="n") if changed else None,
-                tag("td", None if hidden else _bar(v, least, most), class_="bar") if pictures else None,
+                *(tag("th", name, scope="row") for name in labels[: len(names)]),
+                tag("td", f"{size:,}", class_="n") if with_records else None,
+                tag("td", self.look.marked(write.both(value, error), weak), class_="n"),
+                tag("td", write.value(noisy, error), class_="n") if changed else None,
+                tag("td", None if hidden else _bar(value, low, high, ends), class_="bar") if pictures else None,
             )
 
-        records = f"; {say('each_records', n=f'{values[0].records:,}')}" if by and alike else ""
-        caption = say("values_of", measure=self.measure, of=self.of if by else "", alike=records)
+        each = f"; {say('each_records', n=f'{records[0]:,}')}" if by and alike else ""
+        caption = say("values_of", measure=self.measure, of=self.of if by else "", alike=each)
         caption += f". {say('bars')}" if pictures else "."
 
-        def part(rows: Sequence[_Value]) -> Html:
+        def part(rows: Sequence[tuple[Any, ...]]) -> Html:
             return table(heads, map(row, rows), caption, names=len(names), class_="values", search=say("search"))
 
         seen = _FIRST if pictures and len(values) > _FIRST else _MOST
@@ -453,16 +442,6 @@ class _Values:
             fold(say("more", n=f"{len(more):,}"), part(more)) if more else None,
             tag("p", say("rest", n=f"{left:,}"), class_="soft") if left > 0 else None,
         )
-
-    def _each(self) -> Iterator[_Value]:
-        """Yield the values, those of the first group first."""
-        groups = self.record.groups
-        cells, records = ([()], [0]) if groups is None else (groups.cells, groups.records)
-        numbers = (x.ravel().tolist() for x in (self.value, self.noisy, self.errors, self.weak))
-        flat = zip(*numbers, strict=True)
-        for cell, size in zip(cells, records, strict=True):
-            for label, (value, noisy, error, weak) in zip(self.labels, flat, strict=False):
-                yield _Value((*cell, label), value, noisy, error, weak, size)
 
 
 def _without(cell: Sequence[str], i: int) -> tuple[str, ...]:
@@ -480,15 +459,13 @@ def _measure(record: ReleaseFields, look: Cover) -> str:
     return look.say.of(measure[:1].upper() + measure[1:])
 
 
-def _bar(v: _Value, least: float, most: float) -> Html:
-    """Return the picture of one value."""
-    width = (most - least) or 1.0
+def _bar(value: float, low: float, high: float, ends: tuple[float, float]) -> Html:
+    """Return the picture of one value and of the ends of its error, between the ends of all pictures."""
 
     def at(x: float) -> float:
-        return round(100 * (x - least) / width, 2)
+        return round(100 * (x - ends[0]) / ((ends[1] - ends[0]) or 1.0), 2)
 
-    left, right, zero = at(min(v.value, 0.0)), at(max(v.value, 0.0)), at(0.0)
-    low, high = at(v.noisy - v.error), at(v.noisy + v.error)
+    left, right, zero, low, high = map(at, (min(value, 0.0), max(value, 0.0), 0.0, low, high))
     return bar(
         tag("rect", x=left, y=4, width=round(right - left, 2), height=12),
         tag("path", d=f"M{zero} 0V20", class_="zero"),
@@ -509,7 +486,7 @@ def notes_of(record: ReleaseFields, look: Cover) -> list[str]:
     if outputs > 1:
         most_error = record.accuracy(0.05, joint=True)
         values = say("plain_values" if record.postprocessing is None else "noisy_values")
-        lines += [say("together", n=f"{outputs:,}", values=values, error=Numbers.of(record).error(most_error))]
+        lines += [say("together", n=f"{outputs:,}", values=values, error=Numbers(record).error(most_error))]
     return lines if record.postprocessing is None else [*lines, say("post")]
 
 
@@ -545,7 +522,7 @@ def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Cover) 
 
 def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Cover) -> Html:
     """Return a row for each subject, with a search above; the first columns and rows where there are very many."""
-    write, labels = Numbers.of(record), record.query.labels[:MOST_COLUMNS]
+    write, labels = Numbers(record), record.query.labels[:MOST_COLUMNS]
     most = _MOST_SUBJECTS * len(record.query.labels)
     cells: dict[str, dict[str, Any]] = {}
     for subject, output, value, error in frame.head(most).select("subject", "output", "value", "error_95").iter_rows():
