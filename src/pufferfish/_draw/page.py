@@ -34,10 +34,8 @@ REPORT = _kind("report", "report of releases", "it is an earlier report; name an
 PREVIEW = _kind("preview", "preview of a release", "name another file")
 """A preview is made of public things alone: it is made anew as pictures are, and nothing is lost."""
 
-
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Nothing may be loaded; the script that may run is named by its digest beside this."""
-
 
 _MANY = 12
 """Rows from which on a table can be searched."""

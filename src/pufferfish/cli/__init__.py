@@ -21,9 +21,6 @@ from pufferfish._base.words import did_you_mean
 from pufferfish.cli.messages import Messages
 from pufferfish.errors import PufferfishError, one_line, printable
 
-__all__ = ["Commands", "main"]
-
-
 _COMMANDS = {
     "init": "Write pufferfish.toml, with the options that every command of a folder would repeat.",
     "fit": "Estimate a model from public data.",
@@ -44,7 +41,6 @@ _COMMANDS = {
     "completion": "Print the completion of commands and options for bash, zsh or fish.",
 }
 """What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""
-
 
 _WITH = {"words": "report", "checker": "certify"}
 """Commands that stand in the file of another one."""

@@ -57,7 +57,8 @@ from pufferfish.ledger import Entry, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import MECHANISMS, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
+from pufferfish.mechanisms.engine import MOST_EPSILON
+from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.words import noise_hides_everything, wide_quantiles
 from pufferfish.queries import Query, Transitions
 from pufferfish.queries.words import notes_of_query, query_of
@@ -622,7 +623,6 @@ REPLACES = (
     "two releases of them would be public"
 )
 """Said by a dry run."""
-
 
 _ROOM = 2**18
 """Bytes kept free on the disk for a picture, and for what a release holds beside Θ and its values."""

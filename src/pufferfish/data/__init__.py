@@ -13,5 +13,3 @@ chains of its rows, and ``_cells`` groups. ``sequences``, ``rows`` and ``groups`
 from pufferfish.data.read import columns, read_lengths, read_rows, read_sequences
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-
-__all__ = ["Base", "Rows", "RowsBase", "Sequences", "columns", "read_lengths", "read_rows", "read_sequences"]

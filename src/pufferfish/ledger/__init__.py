@@ -3,5 +3,3 @@
 from pufferfish.ledger.book import Entry
 from pufferfish.ledger.kept import LEDGER, files_of, is_address, name_of, shown_where
 from pufferfish.ledger.ledger import Ledger
-
-__all__ = ["LEDGER", "Entry", "Ledger", "files_of", "is_address", "name_of", "shown_where"]

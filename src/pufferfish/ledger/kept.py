@@ -187,7 +187,6 @@ _SCHEMES = ("sqlite", "postgresql")
 _NAME = "ledger"
 """What a ledger is called whose address names none."""
 
-
 _BEGUN = (
     "BEGIN ISOLATION LEVEL READ COMMITTED",  # so that what is read under the lock is what was there when it was given
     f"SET LOCAL lock_timeout = '{WAIT:g}s'",
@@ -195,7 +194,6 @@ _BEGUN = (
     "WHERE current_setting('synchronous_commit') IN ('off', 'local')",
 )
 """How a transaction begins in PostgreSQL, whatever the server is set to."""
-
 
 _Stored = tuple[int, str, str]
 """Number, digest and content of a row."""

@@ -85,7 +85,6 @@ if TYPE_CHECKING:
 _READING = ("state", "subject", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "missing", "gaps")
 """What a base says of how its table is read."""
 
-
 _ROUNDED = 1e-9
 """By which share what is spent may be above a level, as sums are computed in another order."""
 

@@ -192,7 +192,6 @@ def quilted(
 
 _LOOPS = Loops(_binary_interval.propagate, _binary_interval.search)
 
-
 GAP = 9e-4  # relative gap between what is reported and what a member of the class attains, at which the search stops
 _GAP_OF_ONE = 2e-6  # the same for one matrix, where only the initial law is searched
 

@@ -19,7 +19,6 @@ from pufferfish.mechanisms.calibration import Calibration, Prover
 from pufferfish.mechanisms.engine import (
     LARGEST_ANSWER,
     LEAST_EPSILON,
-    MOST_EPSILON,
     MOST_NUDGES,
     ROUNDING,
     accuracy_reached,
@@ -34,8 +33,6 @@ from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.joint_distribution import GivenLaws
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described, Theta
-
-__all__ = ["LEAST_EPSILON", "MOST_EPSILON", "Mechanism", "as_epsilon"]
 
 
 class Mechanism(Prover):

@@ -177,7 +177,6 @@ _WORDS: Mapping[str, _Word] = {
     "joint-counts": _Word(partial(Joint, relative=False), "number of rows in each combination", _NODES, True),
 }
 
-
 _CHAINS, _NETWORKS = (
     ", ".join(word.written(name) for name, word in _WORDS.items() if word.of_networks is of) for of in (False, True)
 )

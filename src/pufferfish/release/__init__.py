@@ -12,34 +12,3 @@ from pufferfish.release.store import prepare_each, release_each
 from pufferfish.release.sums import totals
 from pufferfish.release.verification import Finding, Verification, verify_together
 from pufferfish.release.verify import verify
-
-__all__ = [
-    "MEASUREMENT",
-    "PROOF",
-    "RELEASE",
-    "Certificate",
-    "EachRelease",
-    "Finding",
-    "LeaksTo",
-    "MeasurementRelease",
-    "Release",
-    "ReleasePlan",
-    "ReleaseSeries",
-    "ReleasedCheck",
-    "ReleasedNumber",
-    "Verification",
-    "certify",
-    "check_released",
-    "commands_of",
-    "plan",
-    "prepare",
-    "prepare_each",
-    "project_to_simplex",
-    "release",
-    "release_each",
-    "release_measurement",
-    "series",
-    "totals",
-    "verify",
-    "verify_together",
-]

@@ -184,7 +184,6 @@ _NAME_LEDGER = [
     "    raise ValueError('this release was charged to a ledger: set LEDGER in the first cell to its file')",
 ]
 
-
 NOTEBOOK = Kind(
     "notebook of a release",
     lambda content: f'"{_MARK}"'.encode() in content and b'"nbformat"' in content,

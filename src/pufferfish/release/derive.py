@@ -29,8 +29,8 @@ from pufferfish.errors import ParameterError
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.engine import MOST_EPSILON
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.mechanisms.promises import promises_of, promises_with, units_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import (

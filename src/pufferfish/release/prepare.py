@@ -109,7 +109,6 @@ _CHECKED_HERE = (
     "an exact function of these private records. {}; if everybody may see this table, give accept='public'"
 )
 
-
 _CHECK_AGAIN = "Check it again against the public table, which replaces this verdict"
 
 _CHECK_A_COPY = "Check another copy of the model with public data: this verdict cannot be replaced"

@@ -35,8 +35,6 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
 
-__all__ = ["Robustness", "robustness"]
-
 _OVER_THETA = "belief over theta"
 _OVER_BELIEF = "theta over belief"
 

@@ -54,7 +54,6 @@ _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?", re.ASCII)
 
 _HOUR = 3_600_000_000
 
-
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 

@@ -31,7 +31,6 @@ from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret, check_stat
 _MOST_LISTED = 1_000_000  # whole numbers from the least to the greatest value up to which a law lists all of them
 _LONGEST_LINE = 2**60
 
-
 Values = Mapping[tuple[int, ...], Fraction]  # vectors of whole numbers and their masses
 
 
