@@ -29,6 +29,24 @@ import warnings
 from collections.abc import Iterable
 from typing import ClassVar, TypeVar
 
+__all__ = [
+    "BudgetExceeded",
+    "DataError",
+    "ModelError",
+    "NotApplicableError",
+    "ParameterError",
+    "PufferfishError",
+    "QueryError",
+    "RecordError",
+    "ReleaseRefused",
+    "ReleaseWarning",
+    "one_line",
+    "printable",
+    "public",
+    "shortened",
+    "warn",
+]
+
 
 def printable(text: str) -> str:
     r"""Return text with control characters spelled out, so that a name from a file cannot write to a terminal.
