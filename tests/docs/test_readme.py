@@ -180,6 +180,18 @@ def test_docstrings_name_pages_and_sections_that_exist() -> None:
     assert found > 10
 
 
+def test_docstrings_are_whole() -> None:
+    """What is said of a parameter begins as a sentence does, and no example stands twice."""
+    described = 0
+    for path in sorted((REPOSITORY / "src" / "pufferfish").rglob("*.py")):
+        text = path.read_text()
+        for first in re.findall(r"^ *[a-z][\w, ]* : [^\n]+\n +([^\n]+)", text, flags=re.MULTILINE):
+            described += 1
+            assert re.match(r"[A-Z0-9`:(*\"{]|k distinct", first), f"{path.name}: {first}"
+        assert not re.search(r"^( *>>> [^\n]+\n[^\n]+\n)\1", text, flags=re.MULTILINE), path.name
+    assert described > 50
+
+
 def test_proofs_are_on_pages_of_their_own() -> None:
     for page in HOW_TO:
         assert not re.search(r"∎|\*Proof", page.read_text()), f"{name_of(page)} has a proof; it belongs to docs/proofs"

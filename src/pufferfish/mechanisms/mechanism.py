@@ -174,6 +174,7 @@ class Mechanism(Prover):
             or ``"subject"``, a whole series. Of a network columns of one row, by a list of names or such as
             ``"smoke+lung"``, or ``"row"``, all of them. By default one record.
         within : float, or sequence of (state, state), optional
+            Of chains only values at most so far apart, in the units of the bins, shall not be told apart; or only these
             pairs of states. It does not hide whether a value is above some number or below.
         """
         if self.hides_several:

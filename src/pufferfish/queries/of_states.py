@@ -320,8 +320,6 @@ class Mean(_OfValues):
     --------
     >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
     0.02
-    >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
-    0.02
     >>> Mean({"sitting": 1, "*": 0}).bind(["sitting", "walking", "running"], records=50).description
     'mean over 50 records of {sitting: 1, walking: 0, running: 0}'
     """
