@@ -192,6 +192,13 @@ def test_docstrings_are_whole() -> None:
     assert described > 50
 
 
+def test_what_is_public_of_every_mechanism_is_described() -> None:
+    kept = {name for name in vars(pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 9)) if name[0] != "_"}
+    described = (pf.LeakagePropagation.__mro__[2].__doc__ or "").partition("Attributes")[2]
+    assert kept == {"theta", "model", "length", "rows", "secrets", "protection"}
+    assert all(re.search(rf"\b{name}\b", described) for name in (*kept, "delta"))
+
+
 def test_proofs_are_on_pages_of_their_own() -> None:
     for page in HOW_TO:
         assert not re.search(r"∎|\*Proof", page.read_text()), f"{name_of(page)} has a proof; it belongs to docs/proofs"

@@ -47,6 +47,15 @@ class Mechanism(Prover):
         T, or the lengths of the data set's independent chains, such as ``sequences.length``: for a ledger that is
         planned for longer ones a dict from subjects to lengths. For networks the number of independent rows of their
         table, 1 where it is left out; other models know theirs.
+
+    Attributes
+    ----------
+    theta, model, length, rows : class, Model or None, tuple of ChainLength, int
+        What it was made for, read-only: Θ, the model that Θ was given by, and of what size the data are.
+    secrets, protection : tuple of pairs, Protection, or None
+        What shall not be told apart; None for any two values of any one record.
+    delta : float
+        Probability with which the promise may fail: 0 but for (ε, δ) mechanisms.
     """
 
     hides_several: ClassVar[bool] = False

@@ -317,7 +317,7 @@ class ExactLaplace(LawMechanism):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (LawWitness,)
 
     def loss(self, query: Query, scale: float) -> float:
-        """Return what Laplace noise of a scale on each output leaks, in nats, rounded up (docs/one_query.md)."""
+        """Return what noise of a scale, in the query's own measure, leaks in nats, rounded up (docs/one_query.md)."""
         noise = real_that(lambda number: number > 0, scale, "scale", "a positive number")
         unit = float(self.bind(query).unit)
         if noise == math.inf:
