@@ -210,7 +210,10 @@ class _Held:
         record = any_release(given)
         if record is not given and isinstance(record, ReleaseFields) and record.subjects is None:
             record = Release.from_json(given)
-        name = label_of(given, record) if isinstance(record, ReleaseFields) else display_path(given)
+        if isinstance(record, ReleaseFields):
+            name = label_of(given, record)
+        else:
+            name = record.measurement if record is given else display_path(given)
         earlier = self._names.count(name)
         self._names.append(name)
         name = f"{name} ({earlier + 1})" if earlier else name

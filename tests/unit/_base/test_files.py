@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import msgspec
@@ -14,8 +16,9 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish._base import writing
 from pufferfish._base.reading import decode_record
-from pufferfish._base.writing import Kind, check_writable as check_kind, write_whole as write_kind
+from pufferfish._base.writing import Kind, Output, check_writable as check_kind, sweep, write_whole as write_kind
 from pufferfish.errors import RecordError
 
 ANY = Kind("file", lambda _: True, "name another file", (), any_name=True)
@@ -170,6 +173,34 @@ def test_a_disk_without_second_names_is_written_too(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(os, "link", no_link)
     write_whole(tmp_path / "file.json", b"new")
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"new"]
+
+
+def test_another_thread_never_sweeps_a_file_that_is_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On some network disks a program cannot see its own locks: there it knows its hidden files by their names."""
+    if writing.fcntl is None:
+        pytest.skip("no locks, so nothing is swept")
+    monkeypatch.setattr(writing.fcntl, "flock", lambda *_: None)
+    make, remove, sweepers, begun = tempfile.mkstemp, writing._sweep_one, list[Thread](), Event()
+
+    def made_while_swept(*where: Any) -> tuple[int, str]:
+        made = make(*where)
+        sweepers.append(Thread(target=sweep, args=(tmp_path,)))
+        sweepers[-1].start()
+        sweepers[-1].join(0.2)
+        return made
+
+    def remove_late(path: Path) -> None:
+        begun.wait(5)
+        remove(path)
+
+    monkeypatch.setattr(tempfile, "mkstemp", made_while_swept)
+    monkeypatch.setattr(writing, "_sweep_one", remove_late)
+    with Output(tmp_path / "model.json", None, overwrite=False) as output:
+        begun.set()
+        sweepers[-1].join()
+        output.write(b"{}")
+    assert len(sweepers) == 1
+    assert os.listdir(tmp_path) == ["model.json"]
 
 
 def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:

@@ -262,6 +262,15 @@ def test_a_measurement_is_known_in_whichever_order_its_fields_stand(tmp_path):
     assert any_release_in(path.read_bytes(), "m.json").measurement == release.measurement
 
 
+def test_a_check_by_releases_names_a_measurement_that_it_cannot_compare():
+    theta = pf.MarkovChain(0.7 * np.eye(3) + 0.1, states=["0", "1", "2"])
+    bound, loss = pf.LeakagePropagation(theta, T), 0.2
+    released = pf.release_measurement([str(t % 3) for t in range(T)], mode(T, loss), bound, bound.leakage(loss) + 1e-9)
+    told = str(pf.check_released(theta, [released]))
+    assert f"not compared: {released.measurement}: it is of a measurement" in told
+    assert "MeasurementRelease(" not in told
+
+
 def test_a_measurement_says_what_its_bound_hides():
     """A bound on near values, or on stretches, proves that alone; and a ledger of records says so."""
     states = ["0", "1", "2"]
