@@ -18,12 +18,11 @@ import os
 import re
 import shutil
 import stat
-import tempfile
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -163,10 +162,9 @@ try:
 except ImportError:  # not a Unix: hidden files of killed programs stay
     fcntl: Any = None
 
-_OURS = re.compile(r"\.pufferfish-([0-9a-z_]{8}|[0-9a-f]{32})\.tmp")  # and those of older versions
+_OURS = re.compile(r"\.pufferfish-[0-9a-f]{32}\.tmp")
 _NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)  # what a disk answers that cannot reserve room
 _ALIVE: set[str] = set()  # hidden files of this program: on some network disks a program cannot see its own locks
-_ALIVE_LOCK = Lock()  # a hidden file is made and named there at once, for threads that sweep
 
 
 def check_room(path: Path, size: int, given: str) -> None:
@@ -274,8 +272,8 @@ def sweep(folder: Path) -> None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
         for name in [entry.name for entry in entries if _OURS.fullmatch(entry.name)]:
-            with _ALIVE_LOCK, suppress(OSError):
-                if name not in _ALIVE:
+            if name not in _ALIVE:
+                with suppress(OSError):
                     _sweep_one(folder / name)
 
 
@@ -294,10 +292,13 @@ def _sweep_one(path: Path) -> None:
 def _hidden_in(folder: Path) -> tuple[Path, int]:
     """Make a hidden file, locked; between the two another program may have swept it, and then the next is tried."""
     while True:
-        with _ALIVE_LOCK:
-            handle, name = tempfile.mkstemp(".tmp", ".pufferfish-", folder)
-            path = Path(name)
-            _ALIVE.add(path.name)
+        path = folder / f".pufferfish-{uuid.uuid4().hex}.tmp"
+        _ALIVE.add(path.name)  # before it is there: another thread may sweep
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o600)
+        except BaseException:
+            _ALIVE.discard(path.name)
+            raise
         if fcntl is not None:
             with suppress(OSError):  # a disk without locks: then nobody can sweep there either
                 fcntl.flock(handle, fcntl.LOCK_EX)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -180,26 +179,26 @@ def test_another_thread_never_sweeps_a_file_that_is_being_made(tmp_path: Path, m
     if writing.fcntl is None:
         pytest.skip("no locks, so nothing is swept")
     monkeypatch.setattr(writing.fcntl, "flock", lambda *_: None)
-    make, remove, sweepers, begun = tempfile.mkstemp, writing._sweep_one, list[Thread](), Event()
+    make, remove, sweepers, made = os.open, writing._sweep_one, list[Thread](), Event()
 
-    def made_while_swept(*where: Any) -> tuple[int, str]:
-        made = make(*where)
-        sweepers.append(Thread(target=sweep, args=(tmp_path,)))
-        sweepers[-1].start()
-        sweepers[-1].join(0.2)
-        return made
+    def made_while_swept(path: Any, *how: Any) -> int:
+        handle = make(path, *how)
+        if Path(path).suffix == ".tmp" and not sweepers:
+            sweepers.append(Thread(target=sweep, args=(tmp_path,)))
+            sweepers[-1].start()
+            sweepers[-1].join(0.2)
+        return handle
 
     def remove_late(path: Path) -> None:
-        begun.wait(5)
+        made.wait(5)
         remove(path)
 
-    monkeypatch.setattr(tempfile, "mkstemp", made_while_swept)
+    monkeypatch.setattr(os, "open", made_while_swept)
     monkeypatch.setattr(writing, "_sweep_one", remove_late)
     with Output(tmp_path / "model.json", None, overwrite=False) as output:
-        begun.set()
+        made.set()
         sweepers[-1].join()
         output.write(b"{}")
-    assert len(sweepers) == 1
     assert os.listdir(tmp_path) == ["model.json"]
 
 
