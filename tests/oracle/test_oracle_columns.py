@@ -90,7 +90,6 @@ LIMITS: list[dict[str, int]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.grid(keep=7)
 @pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: " ".join(limits))
 def test_what_is_taken_where_clusters_are_too_large(

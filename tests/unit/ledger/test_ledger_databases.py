@@ -1,6 +1,7 @@
 """Ledgers in SQL databases: the same books as in files, rows that nobody changes, and programs that are killed."""
 
 import datetime as dt
+import hashlib
 import signal
 import sqlite3
 import subprocess
@@ -183,6 +184,18 @@ def test_rows_that_were_changed_are_refused(address: str, statement: str) -> Non
     rows(address, statement.format(f"ledger = '{name_in(address)}'"))
     with pytest.raises(RecordError, match=r"damaged: row \d: |there is no ledger"):
         pf.Ledger.open(address)
+
+
+def test_the_digest_of_a_row_is_of_itself_and_the_row_before_it(address: str) -> None:
+    chain_ledger(address)
+    before = ""
+    found = rows(
+        address, f"SELECT digest, content FROM pufferfish_ledger WHERE ledger = '{name_in(address)}' ORDER BY number"
+    )
+    assert len(found) > 2
+    for digest, content in found:
+        assert digest == hashlib.sha256(f"{before}\n{content}".encode()).hexdigest()
+        before = digest
 
 
 def test_an_old_copy_that_was_put_back_is_noticed_while_a_program_has_the_ledger(address: str) -> None:

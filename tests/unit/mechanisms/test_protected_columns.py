@@ -126,7 +126,7 @@ def test_nothing_is_secret_where_there_is_one_value() -> None:
     assert witness.own == 1.0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [2, 0, 1, 3, 4, 5])  # in 2 and 5 the first network is not the worst
 def test_the_worst_network_decides(seed: int) -> None:
     """Other tables, other edges."""
     first = shaped("theta", [[], [0], [0], [2]], 5 * seed)
