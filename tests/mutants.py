@@ -621,7 +621,7 @@ def caught(mutant: Mutant, repository: Path) -> str:
 def failing(tests: list[str], repository: Path) -> str:
     """Return the first of some tests that fails, or no text."""
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-rf", "--no-header", "-p", "no:cacheprovider", *tests],
+        [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "-p", "no:cacheprovider", *tests],
         cwd=repository,
         # bytecode is known by its source's size and second: two faults of one size may share both
         env=os.environ | {"PYTHONPATH": str(repository / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -630,8 +630,8 @@ def failing(tests: list[str], repository: Path) -> str:
     )
     if found.returncode not in (0, 1):
         raise SystemExit(f"the tests did not run\n{found.stdout}{found.stderr}")
-    failed = [line for line in found.stdout.splitlines() if line.startswith("FAILED ")]
-    return failed[0].removeprefix("FAILED ").split(" - ")[0] if failed else ""
+    failed = [line for line in found.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]  # or not loaded
+    return failed[0].split(" ", 1)[1].split(" - ")[0] if failed else ""
 
 
 def main(*words: str) -> int:
