@@ -17,7 +17,7 @@ import numpy as np
 
 import pufferfish as pf
 from certificate_files import accepted_in_node, accepted_in_python
-from odd_classes import odd_class
+from odd_classes import odd_class, odd_rows
 from paper.audit.laws import some_laws
 from pufferfish.errors import PufferfishError
 from pufferfish.release import certificate
@@ -46,13 +46,22 @@ def _models(rng: Generator) -> Iterator[tuple[Any, int, Any, dict[str, Any]]]:
     """
     while True:
         k = int(rng.integers(2, 4))
-        theta = odd_class(rng, str(rng.choice(_KINDS)), [str(x) for x in range(k)])
+        states = [str(x) for x in range(k)]
+        one_way_in = k == 3 and rng.random() < 0.4
+        theta = _one_way_in(rng, states) if one_way_in else odd_class(rng, str(rng.choice(_KINDS)), states)
         length = int(rng.integers(2, 1 + int(np.log(_SEQUENCES) / np.log(k))))
         hidden: dict[str, Any] = {} if rng.random() < 0.7 else {"protect": int(rng.integers(1, length + 1))}
-        if rng.random() < 0.4:
-            pairs = list(itertools.combinations(theta.states, 2))
+        if rng.random() < 0.4 or one_way_in:
+            pairs = list(itertools.combinations(theta.states[one_way_in:], 2))
             hidden["within"] = [pairs[i] for i in rng.permutation(len(pairs))[: int(rng.integers(1, len(pairs) + 1))]]
         yield theta, length, _QUERIES[int(rng.integers(len(_QUERIES)))], hidden
+
+
+def _one_way_in(rng: Generator, states: list[str]) -> pf.ChainClass:
+    """A chain under any first law two of whose states come from one state only: of these no past tells more."""
+    rows, source = odd_rows(rng, len(states), "plain"), int(rng.integers(len(states)))
+    rows[np.arange(len(states)) != source, 1:] = 0
+    return pf.ChainClass([pf.MarkovChain(rows / rows.sum(axis=1, keepdims=True), "any", states=states)])
 
 
 def _near(states: Any, within: Any) -> Any:
@@ -74,6 +83,8 @@ def _of_sequences(law: Any, steps: Any, length: int) -> Any:
 def _edited(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
     """Return a proof with other numbers, lists emptied, cut, doubled or turned round, other digits, other moves."""
     text = json.loads(json.dumps(proof))
+    if rng.random() < 0.3:
+        return _all_of_one_kind(text, rng)
     for _ in range(int(rng.integers(0, 4))):
         place: Any = text["members"]
         path = [place]
@@ -108,6 +119,23 @@ def _edited(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
             moves = [[int(n) for n in rng.choice(cells, 2 * int(rng.integers(1, 4)))] for _ in range(4)]
             member["moves"] = {"future": [moves], "past": [moves[::-1]] * int(rng.integers(0, 3))}
     return text
+
+
+def _all_of_one_kind(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
+    """Edit all bounds of a side at once, those of a pair of cells, of a row, of a column or of all, in one way.
+
+    Bounds follow from each other, so that an edit of one of them is found out by the next; these fit together.
+    """
+    smaller, past_one = float(rng.choice([0.0, 0.0, 0.5, 0.99, 1 - 1e-6])), int(rng.choice([0, 0, 1, 10**3]))
+    sides = [("past",), ("future",), ("past", "future")][int(rng.integers(3))]
+    for bounds in (member[side] for member in proof["members"] if member for side in sides):
+        x, y = rng.permutation(len(bounds[0]))[:2]
+        rows = [x, y] if rng.random() < 0.5 else [x] if rng.random() < 0.5 else range(len(bounds[0]))
+        columns = [x, y] if rng.random() < 0.5 else [y] if rng.random() < 0.5 else range(len(bounds[0]))
+        keep = int(rng.integers(len(bounds))) if rng.random() < 0.2 else 0
+        for bound, i, j in itertools.product(bounds[keep:], rows, columns):
+            bound[i][j] = max(past_one, int(bound[i][j] * smaller)) if i != j else 0
+    return proof
 
 
 def claiming(record: Any, epsilon: float) -> str:
