@@ -11,7 +11,7 @@ from pufferfish.cli import main
 
 __all__ = ["READING", "Result", "refused", "run", "write_table"]
 
-READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
+READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "1min"]
 """How the tables of :func:`write_table` are read."""
 
 

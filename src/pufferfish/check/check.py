@@ -34,6 +34,7 @@ from pufferfish.check.record import Checked, CheckFields, NoiseFor, OverlapAfter
 from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.data.sequences import Sequences
+from pufferfish.data.steps import check_step
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.chain import check_transitions
 from pufferfish.fit.defend import drawn_again, share_covered
@@ -179,9 +180,7 @@ def check_model(
     clocks = [m.clock for m in _members_of(theta) if isinstance(m, PeriodicChain) and m.clock is not None]
     habits, no_hours = _read(source, state, reading, clocks[0] if clocks else "hour")
     check_transitions(habits.sequences)
-    step = habits.sequences.base.step or habits.sequences.usual_step
-    if theta.step is not None and step and parse_duration(step, "step") != parse_duration(theta.step, "step"):
-        raise DataError(f"the clock of Θ has a step of {theta.step}, and the table's records are {step} apart")
+    check_step(habits.sequences, model if isinstance(model, Model) else Model(theta=theta, step=theta.step))
     asked = _Asked(theta, habits, epsilon, no_hours)
     subjects, richer = asked.subjects(), asked.richer()
     sequences, steady = habits.sequences, _stationary(theta)

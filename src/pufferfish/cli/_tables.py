@@ -18,13 +18,14 @@ from pufferfish.cli.options import flag, node_names, one_or_list, option, split_
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.data.read import check_reading
+from pufferfish.data.steps import check_step
 from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.charges import check_tied
 from pufferfish.ledger.same_records import MUST_MATCH
 from pufferfish.queries import Joint, Query
-from pufferfish.release.prepare import check_step, warnings_of_reading
+from pufferfish.release.prepare import warnings_of_reading
 from pufferfish.release.record import is_table
 
 if TYPE_CHECKING:

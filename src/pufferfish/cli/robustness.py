@@ -6,10 +6,10 @@ from pufferfish._base.words import at_most
 from pufferfish.cli.messages import say
 from pufferfish.cli.options import argument, command, option, parse_lengths
 from pufferfish.cli.print import progress
+from pufferfish.data.steps import step_length
 from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import chains_of, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.release.prepare import step_length
 from pufferfish.robustness import robustness
 
 

@@ -21,6 +21,7 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.fingerprint import check_fingerprint
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.data.steps import skips_steps
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import BIF_MARK, bif_text
@@ -104,7 +105,7 @@ class Model(Printed, ReadOnly):
             What was fitted, by :func:`fit_chain`, :func:`fit_network` or another.
         data : Sequences, or Rows for networks
             What it was fitted to; sequences read with ``max_gap`` or ``step``: otherwise nothing says how long a step
-            takes. Data of other states are a :class:`ParameterError`.
+            takes. Data of other states are a :class:`ParameterError`, as is a ``max_gap`` of two steps or more.
 
         Examples
         --------
@@ -132,6 +133,11 @@ class Model(Printed, ReadOnly):
         described: Any = made
         made = replace(described, origin=origin)
         step = base.step or (data.usual_step if spoken else None)
+        if step is not None and skips_steps(base, step):
+            raise ParameterError(
+                f"max_gap is {base.max_gap} and a step takes {step}, so records up to {base.max_gap} apart count as "
+                f"one step, and habits seem to be forgotten faster than they are: give max_gap={step!r}"
+            )
         return cls(theta=made, bins=base.bins, step=step, fitted_on=data.fingerprint)
 
     @classmethod

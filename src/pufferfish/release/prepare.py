@@ -26,7 +26,8 @@ from pufferfish.data.fingerprint import same_table
 from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused, shortened
+from pufferfish.data.steps import check_step, skips_steps
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
@@ -123,37 +124,6 @@ FITTED_HERE = (
 )
 
 
-def check_step(data: Sequences | Rows | Database, model: Described) -> None:
-    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are.
-
-    A model with a clock needs times, and believes no step that is only stated. Times without ``max_gap`` say how far
-    apart most records are, and not all: where some are missing, two records would count as neighbours that are not.
-    """
-    expected = model.step
-    if expected is None or not isinstance(data, Sequences):
-        return
-    clock = model.theta.step is not None
-    step = data.base.step or data.usual_step
-    if step is None:
-        remedy = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
-        raise DataError(
-            f"a step of the model takes {expected}, but the time between the table's records is unknown: give "
-            f"time={remedy}"
-        )
-    if step_length(step) != step_length(expected):
-        alternative = "" if clock else f"; if the times are wrong, give step='{expected}' without time= and max_gap="
-        raise DataError(
-            f"a step of the model takes {expected}, but the table's records are {step} apart: use a model of this "
-            f"step, or aggregate the table to one record every {expected}{alternative}"
-        )
-    if data.base.time is not None and data.base.max_gap is None and not clock:  # a clock looks at all times anyway
-        raise DataError(
-            "the table is read without max_gap, so neighbouring records would count as one step of the model "
-            f"({expected}) apart, whatever their times; if records are missing, more would leak than is promised. "
-            f"Give max_gap='{expected}'; if the times are wrong, give step='{expected}' without time="
-        )
-
-
 def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, ...]:
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
     if isinstance(data, Rows) or model.step is not None:
@@ -247,11 +217,6 @@ def _steps_in(length: str, shortest: Duration, counted_for: int) -> int | None:
     whole = parse_duration(length, "protect")
     times = Fraction(whole.value) / Fraction(shortest.value) if whole.has_unit == shortest.has_unit else 0
     return None if times <= counted_for else int(times) + 1
-
-
-def step_length(step: str) -> float:
-    """Return how long a step is, to compare it: 60min is 1h."""
-    return float(parse_duration(step, "step").value)
 
 
 # -- Arguments, the proof, and units ---------------------------------------------------------------------------------
@@ -526,12 +491,11 @@ def check_clock(data: DataRecord, theta: Theta) -> None:
         raise ReleaseRefused(
             f"Θ follows a clock with one record every {expected}, but the table was read without {what}: {remedy}"
         )
-    max_gap, table_step = parse_duration(base.max_gap, "max_gap"), base.step or data.usual_step
-    if not max_gap.has_unit:
+    model_step, table_step = parse_duration(expected, "step"), base.step or data.usual_step
+    if not parse_duration(base.max_gap, "max_gap").has_unit:
         raise ReleaseRefused(
             f"Θ follows a clock, but column {base.time!r} holds numbers: give times, such as 2016-04-13 08:00:00"
         )
-    model_step = parse_duration(expected, "step")
     if table_step is None or parse_duration(table_step, "step") != model_step:
         raise ReleaseRefused(
             f"one step of Θ takes {expected}, and one of the table {table_step or 'nobody knows how long'}: use a "
@@ -542,7 +506,7 @@ def check_clock(data: DataRecord, theta: Theta) -> None:
             f"Θ follows a clock, and the table was read with step={base.step!r}, so the time between its records was "
             f"not checked: leave out step; {remedy}"
         )
-    if max_gap.value >= 2 * model_step.value:
+    if skips_steps(base, expected):
         raise ReleaseRefused(
             f"records up to {base.max_gap} apart were read as one step, but one step of the clock of Θ takes "
             f"{expected}: the clock would be wrong; {remedy}"

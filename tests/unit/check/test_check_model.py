@@ -525,7 +525,7 @@ def test_refusals_name_the_remedy() -> None:
     with pytest.raises(NotApplicableError, match="a check covers only chains and networks"):
         pf.check_model(pf.Cliques([[0.5, 0.5]]), table, "s", public=True, **READING)
     clock = pf.PeriodicChain([CALM] * 24, clock="hour", step="1min", states=["a", "b"])
-    with pytest.raises(DataError, match="step of 1min, and the table's records are 30min apart"):
+    with pytest.raises(DataError, match="step of the model takes 1min, but the table's records are 30min apart"):
         checked(table, clock)
     with pytest.raises(DataError):
         pf.check_model(pf.MarkovChain(CALM), table, "s", public=True, **READING)

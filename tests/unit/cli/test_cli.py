@@ -123,7 +123,7 @@ def test_fit_says_that_the_model_is_public(tmp_path: Path, public: Path) -> None
     assert "public" in result.stdout
     record = json.loads((tmp_path / "m.json").read_text())
     assert record["origin"].startswith("fitted to public data on 20")
-    sequences = pf.read_sequences(public, "activity", subject="id", time="minute", max_gap="10min")
+    sequences = pf.read_sequences(public, "activity", subject="id", time="minute", max_gap="1min")
     expected = pf.fit_chain(sequences).transition_matrix
     np.testing.assert_allclose(record["chains"][0]["transition_matrix"], expected)
 
@@ -261,10 +261,17 @@ def test_a_table_with_another_step_than_the_models_is_refused(tmp_path: Path, pr
     slow = tmp_path / "slow.csv"
     slow.write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
     output = tmp_path / "release.json"
-    release = ["release", slow, *READING, "--model", model, "--epsilon", 1, "--output", output]
-    refused(*release, says=["step of the model takes 1min", "5min apart"])
+    release = ["release", slow, "--model", model, "--epsilon", 1, "--output", output]
+    longer = [*READING[:-1], "5min"]
+    refused(*release, *longer, says=["step of the model takes 1min", "5min apart"])
+    stated = ["--step", "60s"]  # the user's word, in other words
+    too_far = (
+        "--max-gap is 5min and a step of the model takes 1min, so records up to 5min apart would count as one step"
+    )
+    refused(*release, *longer, *stated, says=[too_far, "give --max-gap 1min"])
+    refused("fit", slow, *longer, *stated, "--output", output, says=["--max-gap is 5min and a step takes 1min"])
     assert not output.exists()
-    assert run(*release, "--step", "60s").exit_code == 0  # the user's word, in other words
+    assert run(*release, "--state", "activity", "--subject", "id", *stated).exit_code == 0
 
 
 def test_a_table_of_which_nobody_says_the_step_is_refused_where_the_model_has_one(
@@ -288,10 +295,9 @@ def test_a_table_of_which_nobody_says_the_step_is_refused_where_the_model_has_on
         assert run(*release, *reading, *told).exit_code == 0, told
     lines = private.read_text().splitlines()
     private.write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
-    for told in ([*READING[4:]], [*READING[4:], "--gaps", "independent"]):
+    for told in ([*READING[4:-1], "5min"], [*READING[4:-1], "5min", "--gaps", "independent"]):
         stated = "if the times are wrong, give --step 1min without --time and --max-gap"
         refused(*release, *reading, *told, says=["step of the model takes 1min", "5min apart", stated])
-        assert run(*release, *reading, *told, "--step", "1min").exit_code == 0, told
     assert run(*release, *reading, "--step", "1min").exit_code == 0
 
 

@@ -60,12 +60,27 @@ def test_a_model_of_two_files_is_checked_on_both(tmp_path: Path) -> None:
 
 def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
     public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
-    assert run("fit", public, *READING, "--output", model).exit_code == 0
-    result = run("check", model, public, *READING)
+    assert run("fit", public, *READING[:-2], "--output", model).exit_code == 0
+    result = run("check", model, public, *READING[:-1], "5min")
     reason = next(line for line in result.stdout.splitlines() if "a matrix for each hour: not computed" in line)
     assert "not asked: hours of the day: " in result.stdout
     assert "give --max-gap 1min" in reason
     assert "max_gap" not in result.stdout
+
+
+def test_records_that_are_not_a_step_of_the_model_apart_are_refused(tmp_path: Path) -> None:
+    public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
+    assert run("fit", public, *READING, "--output", model).exit_code == 0
+    lines = public.read_text().splitlines()
+    (slow := tmp_path / "slow.csv").write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
+    for table, longest, why in (
+        (slow, "5min", "records are 5min apart"),
+        (public, "2min", "records up to 2min apart would count as one step"),
+    ):
+        reading = {"state": "activity", "subject": "id", "time": "minute", "max_gap": longest, "public": True}
+        with pytest.raises(pf.DataError, match=why):
+            pf.check_model(pf.read_model(model), table, **reading)
+        refused("check", model, table, *READING[:-1], longest, says=[why])
 
 
 def test_what_fit_makes_is_checked(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_usual_way(tmp_path: Path, table: Path, model: Path, book: Path) -> 
 def test_create_says_what_it_is_for(tmp_path: Path, book: Path) -> None:
     ledger = Ledger.open(book)
     assert ledger.base.source == "table.csv"
-    assert ledger.base.max_gap == "10min"
+    assert ledger.base.max_gap == "1min"
     assert sum(chain.records for chain in ledger.bound.length) == 200
     assert ledger.entries == ()
 
@@ -242,7 +242,7 @@ BAD_RELEASES = {
     ),
     "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
     "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["is the input file"]),
-    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["--max-gap of the ledger's table is '10min'"]),
+    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["--max-gap of the ledger's table is '1min'"]),
     "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["gaps of the ledger's table is"]),
     "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
     "other subject": (["--epsilon", 0.1, "--where", "id == 'none'"], []),
@@ -407,7 +407,7 @@ def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Pa
     """Not first a warning that advises the step of the model, and then the refusal."""
     base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
     says = [
-        "--max-gap of the ledger's table is '10min', and for these data not given; read the table with the same "
+        "--max-gap of the ledger's table is '1min', and for these data not given; read the table with the same "
         "options as the ledger's"
     ]
     refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)

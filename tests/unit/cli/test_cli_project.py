@@ -159,7 +159,7 @@ def test_options_come_first_and_paths_are_those_of_the_folder(folder: Path, monk
     )
     assert os.listdir(folder / "elsewhere") == ["here.json"]
     assert len(pf.Ledger.open(folder / "book.json").entries) == 2
-    done("release", "--where", "id == 'p1'", "--max-gap", "2min", "--epsilon", 0.1, "--no-ledger", "--dry-run")
+    done("release", "--where", "id == 'p1'", "--max-gap", "90s", "--epsilon", 0.1, "--no-ledger", "--dry-run")
 
 
 @pytest.mark.parametrize("protect", ["5", "1h"])

@@ -17,7 +17,8 @@ from pufferfish.mechanisms import MECHANISMS
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.theta.record import Checking
 
-ASKED = {"state": "activity", "subject": "id", "time": "minute", "max_gap": "10min"}
+ASKED = {"state": "activity", "subject": "id", "time": "minute", "max_gap": "1min"}
+SLOW = {**ASKED, "max_gap": "5min"}
 QUERY = pf.Count("active")
 
 
@@ -52,7 +53,7 @@ def test_a_fitted_model_is_that_of_the_command_line(tmp_path: Path, survey: Path
 def test_data_of_another_step_are_refused_in_the_words_of_the_command_line(
     tmp_path: Path, survey: Path, slow: Path
 ) -> None:
-    model, data = fitted(survey), pf.read_sequences(slow, **ASKED)
+    model, data = fitted(survey), pf.read_sequences(slow, **SLOW)
     noise = pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)
     with pytest.raises(
         DataError, match=r"step of the model takes 1min, but the table's records are 5min apart"
@@ -60,7 +61,7 @@ def test_data_of_another_step_are_refused_in_the_words_of_the_command_line(
         pf.release(data, QUERY, noise)
     assert "give step='1min' without time= and max_gap=" in str(found.value)
     pf.write_model(model, tmp_path / "m.json")
-    release = ["release", slow, *READING, "--model", tmp_path / "m.json", "--epsilon", 1]
+    release = ["release", slow, *READING[:-1], "5min", "--model", tmp_path / "m.json", "--epsilon", 1]
     refused(
         *release,
         "--output",
@@ -136,7 +137,7 @@ def test_what_is_not_known_of_a_model_is_told(survey: Path) -> None:
 
 
 def test_whatever_is_made_from_a_model_keeps_it(survey: Path, slow: Path) -> None:
-    model, data = fitted(survey), pf.read_sequences(slow, **ASKED)
+    model, data = fitted(survey), pf.read_sequences(slow, **SLOW)
     for kind in MECHANISMS:
         if kind not in (pf.MarkovQuilt, pf.EntryDP, pf.GK16):  # they are for other models
             bound = kind.of(model, data.length)

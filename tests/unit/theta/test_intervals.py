@@ -20,7 +20,7 @@ from pufferfish.fit.chain import proportion_bounds
 
 THETA = pf.IntervalChain([[0.85, 0.05], [0.3, 0.5]], [[0.95, 0.15], [0.5, 0.7]], states=["rest", "active"], origin="x")
 TWO = pf.BinaryChainInterval(0.3, 0.7, initial_distribution="stationary", states=("rest", "active"), origin="y")
-READING = ["--state", "state", "--subject", "id", "--time", "minute", "--max-gap", "10"]
+READING = ["--state", "state", "--subject", "id", "--time", "minute", "--max-gap", "1"]
 
 
 def walk(rng: np.random.Generator, p: np.ndarray, length: int) -> list[int]:
