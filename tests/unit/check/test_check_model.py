@@ -284,6 +284,7 @@ def test_columns_have_headings_and_subjects_are_in_natural_order() -> None:
     assert listed == [f"s{i}" for i in range(11)]
 
 
+@pytest.mark.slow
 def test_hours_are_found_and_then_known() -> None:
     by_hour = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=3, length=1500, seed=5)
     found = checked(by_hour)

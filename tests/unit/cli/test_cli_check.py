@@ -83,6 +83,7 @@ def test_records_that_are_not_a_step_of_the_model_apart_are_refused(tmp_path: Pa
         refused("check", model, table, *READING[:-1], longest, says=[why])
 
 
+@pytest.mark.slow
 def test_what_fit_makes_is_checked(tmp_path: Path) -> None:
     public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
     for options in (["--forgets", 8], ["--confidence", 0.9], ["--order", 2], ["--stays"], ["--defend"]):

@@ -251,6 +251,7 @@ def test_noise_to_compare_is_what_a_calibration_finds() -> None:
         assert bound.leakage(1 / found) <= 1 + 1e-6
 
 
+@pytest.mark.slow
 def test_progress_names_the_member_and_moves() -> None:
     seen: list[tuple[str, float]] = []
     rows = {"who": ["a", "b"], "s": [list("rrrrw" * 500), list("rrwwr" * 500)]}

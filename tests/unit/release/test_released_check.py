@@ -312,8 +312,8 @@ def test_networks_are_held_against_their_marginals() -> None:
     assert float(sums(np.array([0.5]))[0]) == pytest.approx(4000 * math.log(0.8 + 0.2 * math.exp(0.5)))
 
 
-def test_every_kind_of_release_is_compared_or_named() -> None:
-    for name, release in releases():
+def test_every_kind_of_release_is_compared_or_named(slow: bool) -> None:
+    for name, release in releases(1 if slow else 17):
         theta = release.theta.any_theta()
         if theta is None or not (theta.of_chains or theta.networks):
             continue

@@ -202,6 +202,7 @@ def of_newer_kinds(folder: Path) -> Iterator[tuple[str, Path]]:
     yield "each subject", folder / "each.json"
 
 
+@pytest.mark.slow
 def test_newer_kinds_edited_in_every_field(slow: bool, tmp_path: Path) -> None:
     """One small edit of each field in turn, or of some sixty: each is found, or listed as one nobody can check."""
     near = list(NEAR.values())

@@ -231,6 +231,7 @@ def _table(path: Path, seed: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_fit_compare_release_and_ledger(tmp_path: Path, public: Path, table: Path) -> None:
     model, output, ledger = tmp_path / "model.json", tmp_path / "release.json", tmp_path / "ledger.json"
     fitted = run("fit", public, *READING, "--confidence", 0.95, "--output", model)

@@ -162,6 +162,7 @@ def test_a_forged_witness_is_refused(tmp_path: Path) -> None:
             pf.Release.from_json(tmp_path / "forged.json")
 
 
+@pytest.mark.slow
 def test_it_goes_through_files_releases_ledgers_and_pages(tmp_path: Path) -> None:
     def run(*arguments: Any, code: int = 0) -> str:
         ended = CliRunner().invoke(main, [str(argument) for argument in arguments])

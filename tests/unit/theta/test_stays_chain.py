@@ -118,6 +118,7 @@ def test_a_model_file_keeps_it(tmp_path: Path) -> None:
         assert np.array_equal(np.array(member.initial_distribution), np.array(chain.initial_distribution))
 
 
+@pytest.mark.slow
 def test_a_release_from_the_command_line_is_verified(tmp_path: Path) -> None:
     pf.write_model(pf.Model(theta=CHAIN), tmp_path / "model.json")
     pl.DataFrame({"s": ["rest", "rest", "walk", "rest"] * 200}).write_csv(tmp_path / "days.csv")
