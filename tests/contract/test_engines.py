@@ -55,7 +55,7 @@ def plain_reader(rows, *, subject, max_gap, where, missing, gaps, step):
     by_subject = {}
     for row in rows:
         by_subject.setdefault(row["who"] if subject else "", []).append(row)
-    chains, links, order = [], Counter(), []
+    chains, links, order, rows_read = [], Counter(), [], 0
     for name in sorted(by_subject):
         kept = []  # (place, row): place is the time, or the position in the table
         for position, row in enumerate(by_subject[name]):
@@ -67,7 +67,7 @@ def plain_reader(rows, *, subject, max_gap, where, missing, gaps, step):
         for number, (place, row) in enumerate(kept):
             if missing == "split" and row["act"] is None:
                 continue
-            gap = None
+            gap, rows_read = None, rows_read + 1
             if before is not None:
                 old_number, old_place, _ = before
                 apart = place - old_place
@@ -90,8 +90,11 @@ def plain_reader(rows, *, subject, max_gap, where, missing, gaps, step):
             if row["act"] is not None:
                 chain["counts"][row["act"]] += 1
             before = (number, place, row)
-    if step is None and max_gap is not None and links:
-        step = min(links, key=lambda apart: (-links[apart], apart))
+    if max_gap is not None and links:
+        usual = min(links, key=lambda apart: (-links[apart], apart))
+        step = step or usual
+        if 2 * usual <= step and 2 * links[usual] > rows_read:  # most rows are two or more in a step that was given
+            raise NothingToRead
     seen = [(chain, name) for chain, name in zip(chains, order, strict=True) if chain["counts"]]
     if not seen or all(chain["counts"].total() == 1 for chain, _ in seen):
         raise NothingToRead

@@ -34,7 +34,7 @@ from pufferfish.check.record import Checked, CheckFields, NoiseFor, OverlapAfter
 from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.data.sequences import Sequences
-from pufferfish.data.steps import check_step
+from pufferfish.data.steps import check_step, skips_steps
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.chain import check_transitions
 from pufferfish.fit.defend import drawn_again, share_covered
@@ -195,7 +195,7 @@ def check_model(
             noise=asked.noise.multiplier,
             same_people=sequences.fingerprint in fitted_on.split(),
             coverage=coverage,
-            fit=_fit_command(source, state, reading),
+            fit=_fit_command(source, state, reading | _one_step(sequences)),
         ),
         origin=theta.origin,
         source=sequences.base.source,
@@ -265,6 +265,13 @@ def _fit_command(source: Any, state: str, reading: Mapping[str, Any]) -> str:
 
 
 _USUAL = (("missing", "unobserved"), ("gaps", "unobserved"))
+
+
+def _one_step(sequences: Sequences) -> dict[str, str]:
+    """Return the ``max_gap`` that a model is fitted with, where another one skips steps."""
+    step = sequences.base.step or sequences.usual_step
+    return {"max_gap": step} if step is not None and skips_steps(sequences.base, step) else {}
+
 
 # -- What is asked ---------------------------------------------------------------------------------------------------
 

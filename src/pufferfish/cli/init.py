@@ -22,6 +22,7 @@ from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences
+from pufferfish.data.steps import skips_steps
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.ledger import shown_where
 from pufferfish.ledger.book import positive
@@ -128,6 +129,11 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
             given["max_gap"] = click.prompt("Longest time from one record to the next, such as 1min")
         if gap := given.get("max_gap"):
             public = read_lengths(one_or_list(options.tables), **asked, max_gap=gap)
+            step = public.base.step
+            if step is not None and skips_steps(public.base, step):  # every command would refuse it
+                raise ParameterError(
+                    f"max_gap is {public.base.max_gap} and the table's records are {step} apart: give max_gap='{step}'"
+                )
     return given, public
 
 

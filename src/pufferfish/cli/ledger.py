@@ -36,6 +36,7 @@ from pufferfish.cli.project import here
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.read import check_reading
 from pufferfish.data.sequences import Base
+from pufferfish.data.steps import check_step
 from pufferfish.errors import BudgetExceeded, ParameterError
 from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
@@ -132,6 +133,7 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
         arguments: dict[str, Any] = {"step": model.step, "bins": model.bins, **options.reading.of_chains()}
         check_reading(**arguments)
         base = Base(source="a table that grows", **arguments)
+        check_step(base, model)
     bound = mechanism.of(model, length, **settings)
     print_warnings(() if data is None else warnings_of_stretch(data, bound.protection))
     ledger = Ledger(bound, options.budget, base=base, grows=options.grows)

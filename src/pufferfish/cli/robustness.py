@@ -6,7 +6,7 @@ from pufferfish._base.words import at_most
 from pufferfish.cli.messages import say
 from pufferfish.cli.options import argument, command, option, parse_lengths
 from pufferfish.cli.print import progress
-from pufferfish.data.steps import step_length
+from pufferfish.data.steps import same_step
 from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import chains_of, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -41,7 +41,7 @@ def robustness_command(options: RobustnessOptions) -> None:
         raise ParameterError(
             f"{options.model} and {options.belief} have different bins, so their states mean different things"
         )
-    if model.step is not None and belief.step is not None and step_length(model.step) != step_length(belief.step):
+    if model.step is not None and belief.step is not None and not same_step(model.step, belief.step):
         raise ParameterError(f"transitions of {options.model} take {model.step}, of {options.belief} {belief.step}")
     with progress("comparing belief and model"):
         distance = robustness(model.theta, belief.theta, parse_lengths(options.length))

@@ -273,9 +273,11 @@ class Counted:
     def __init__(self, rows: ChainRows, options: Options) -> None:
         self._rows, self._options = rows, options
         layout = self._layout = replace(rows.layout, batched=rows.frame.implementation.is_polars())
-        self._asks_step = options.step is None and layout.timed
+        self._asks_step = layout.timed and (options.step is None or layout.max_gap is not None)
         self._divides = layout.max_gap is not None and not layout.independent  # gaps are times
         self._count(_value(options.step))
+        if options.step is not None and self._asks_step:
+            self._refuse_nearer(options.step)
         while True:
             frequent = self._usual_step
             usual = None if frequent is None else Duration(frequent, has_unit=rows.instants)
@@ -328,6 +330,17 @@ class Counted:
         disorder.refuse()
         if len(states) > MOST_STATES + 1:
             self._refuse_many_states(rows.distinct_states())
+
+    def _refuse_nearer(self, step: Duration) -> None:
+        """Refuse a step that was given if most records are two in it or more: they would count as further apart."""
+        usual, times = self._usual_step, self._layout.most_frequent(self._lasted.total().lazy())
+        records = sum(int(n) for *_, n, _ in self.chains.total().iter_rows())
+        if usual is not None and 2 * usual <= step.value and 2 * int(times.row(0)[1]) > records:
+            apart = Duration(usual, has_unit=self._rows.instants)
+            raise DataError(
+                f"step is {step}, but most records are {apart} after the one before: leave out step=, or aggregate the "
+                f"table to one record every {step}"
+            )
 
     def _groups(self, linked: Frame) -> nw.DataFrame[Any]:
         """Count linked rows by chain and transition in one query: on a cluster each one costs a pass."""

@@ -210,6 +210,9 @@ def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] |
     if options.max_gap.has_unit:  # in as round a number as the limit itself
         unit = next((unit for unit in _UNITS if options.max_gap.value >= 60 * unit), 1)
         longest = -(-int(longest) // unit) * unit
+    step = counted.step or counted.usual
+    if step is not None and longest >= 2 * step.value:  # models refuse such a max_gap
+        return None
     return number, _length(longest, has_unit=options.max_gap.has_unit)
 
 

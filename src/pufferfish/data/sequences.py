@@ -175,7 +175,8 @@ class Base(ReadOnly):
     ambiguous: str | None = None  # which time is meant that its clocks show twice: "earlier", "later" or "drop"
 
     def __post_init__(self) -> None:
-        check_chain_options(self)
+        for name, length in zip(("max_gap", "step"), check_chain_options(self), strict=True):
+            self._keep(**{name: None if length is None else str(length)})  # in the words of a table that was read
         if self.time_zone is not None and not (isinstance(self.time_zone, str) and self.time_zone.strip()):
             raise ParameterError(f"time_zone is {self.time_zone!r}, expected the name of a zone, or None")
         if self.where is not None:

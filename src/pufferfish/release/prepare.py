@@ -594,6 +594,8 @@ def checked(
     check_fit(facts, calibration)
     if ledger is not None and not isinstance(data, Database):
         check_clock(facts, ledger.bound.theta)
+        if ledger.bound.model is not None:  # that of the noise is asked below
+            check_step(data, ledger.bound.model)
     if isinstance(data, Rows):
         check_columns(data, calibration)
     of_model = warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))

@@ -17,13 +17,13 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.checked import listed
-from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, View, counted
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish.check.record import FORMAT, VERSION, Checked, Verdict
 from pufferfish.check.words import WITHIN, aligned, some
+from pufferfish.data.steps import same_step, skips_steps
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, printable, shortened
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import GroupDP
@@ -243,8 +243,10 @@ class _Held:
             theirs = base.step or record.data.usual_step if base.time is None or base.max_gap else None
             if theirs is None:
                 raise ParameterError(f"nobody knows how far apart its records are, and those of Θ are {ours} apart")
-            if parse_duration(ours, "step") != parse_duration(theirs, "step"):
+            if not same_step(ours, theirs):
                 raise ParameterError(f"its records are {theirs} apart, and those of Θ {ours}")
+            if skips_steps(base, ours):
+                raise ParameterError(f"records up to {base.max_gap} apart count as one step of {ours}")
         alike = self._theta.of_chains and record.theta.of_chains
         if not alike and record.theta.kind != self._theta.kind:
             raise ParameterError(f"it is of a class of {record.theta.kind}, and Θ of {self._theta.kind}")

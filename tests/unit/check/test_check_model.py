@@ -528,6 +528,9 @@ def test_refusals_name_the_remedy() -> None:
     clock = pf.PeriodicChain([CALM] * 24, clock="hour", step="1min", states=["a", "b"])
     with pytest.raises(DataError, match="step of the model takes 1min, but the table's records are 30min apart"):
         checked(table, clock)
+    slow = pf.PeriodicChain([CALM] * 24, clock="hour", step="30min", states=["a", "b"])
+    with pytest.raises(DataError, match="max_gap is 1h and a step of the model takes 30min"):
+        pf.check_model(slow, table, "s", public=True, **{**READING, "max_gap": "1h"})
     with pytest.raises(DataError):
         pf.check_model(pf.MarkovChain(CALM), table, "s", public=True, **READING)
     with pytest.raises(DataError, match="column 'x' not found"):

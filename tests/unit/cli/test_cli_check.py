@@ -66,6 +66,8 @@ def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
     assert "not asked: hours of the day: " in result.stdout
     assert "give --max-gap 1min" in reason
     assert "max_gap" not in result.stdout
+    advised = next(line for line in result.stdout.splitlines() if "  pufferfish fit " in line)
+    assert "--max-gap 1min" in advised  # fit refuses 5min
 
 
 def test_records_that_are_not_a_step_of_the_model_apart_are_refused(tmp_path: Path) -> None:

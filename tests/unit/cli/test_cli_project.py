@@ -213,6 +213,8 @@ def test_init_refuses_what_it_cannot_know(tmp_path: Path, monkeypatch: pytest.Mo
     refused("init", "steps.csv", "--state", "activty", "--budget", 1, says=["Did you mean 'activity'?"])
     refused("init", "none.csv", "--state", "activity", "--budget", 1, says=["none.csv"])
     refused("init", "steps.csv", "--state", "activity", "--budget", -1)
+    longer = [*READING[:-1], "2min"]
+    refused("init", "steps.csv", *longer, "--budget", 1, says=["records are 1min apart: give --max-gap 1min"])
     assert not Path("pufferfish.toml").exists()
     done("init", "steps.csv", "--state", "activity", "--budget", 1)
     before = Path("pufferfish.toml").read_bytes()

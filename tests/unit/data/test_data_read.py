@@ -472,6 +472,23 @@ def test_the_usual_step_is_known_from_times_alone():
     assert read_sequences(stamps, "x", time="t").usual_step == "5min"
 
 
+def test_a_step_that_most_records_are_nearer_than_is_refused():
+    near = [*range(0, 30), *range(30, 90, 3)]  # 30 records a minute apart, and 20 every third one
+    for gaps in ("unobserved", "independent"):
+        options = {"time": "t", "max_gap": 3, "gaps": gaps}
+        for times, x in ((near, "ab" * 25), (near[:49], "ab" * 24 + "a")):
+            stamps = minutes(times, list(x)).with_columns(t=pl.from_epoch(pl.col("t") * 60))
+            for table, more, apart in (
+                (minutes(times, list(x)), {"step": 3}, "step is 3, but most records are 1 after"),
+                (stamps, {"step": "3min", "max_gap": "3min"}, "step is 3min, but most records are 1min after"),
+            ):
+                with pytest.raises(DataError, match=apart):
+                    read_sequences(table, "x", **options | more)
+        few = minutes([*range(0, 10), *range(10, 90, 3)], ["a", "b"] * 18 + ["a"])
+        assert read_sequences(few, "x", **options, step=3).base.step == "3"
+        assert read_sequences(minutes(near, ["a", "b"] * 25), "x", **options, step=1.9).base.step == "1.9"
+
+
 def test_assumptions_say_what_was_chosen():
     frame = minutes([0, 1, 2, 0, 1], [1.0, 2.0, 3.0, 1.0, 1.0], who=[1, 1, 1, 2, 2], awake=[True] * 5)
     default = " ".join(read_sequences(frame, "x", subject="who", time="t", max_gap=1).assumptions)

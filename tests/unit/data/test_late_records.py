@@ -53,6 +53,12 @@ def test_the_limit_is_as_round_as_it_was_and_keeps_all() -> None:
     assert read(numbers, max_gap=300_000).late == (133, "303001")
 
 
+def test_no_limit_of_two_steps_is_advised() -> None:
+    frame = table(lambda i: 601 if i % 3 == 0 else 300)
+    assert read(frame, max_gap="9min").late is None  # a model would refuse it
+    assert read(table(lambda i: 599 if i % 3 == 0 else 300), max_gap="9min").late == (133, "9min59s")
+
+
 def test_records_that_are_missing_or_few_are_not_late() -> None:
     assert read(table(lambda i: 600 if i % 3 else 300), max_gap="9min", step="5min").late is None  # one is missing
     assert read(table(lambda i: 380 if i % 3 else 300)).late is None  # more than a quarter

@@ -314,7 +314,11 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     pf.write_model(pf.Model(theta=CHAIN, step="1d"), "m.json")
     read = ("--state", "state", "--subject", "who", "--time", "day", "--max-gap", "1d")
     refused("ledger", "create", "b.json", "--model", "m.json", "--budget", 1, *read, says=["--table", "--grows"])
-    assert run("ledger", "create", "b.json", "--model", "m.json", "--budget", 1, *read, "--grows").exit_code == 0
+    create = ("ledger", "create", "b.json", "--model", "m.json", "--budget", 1, "--grows", *read[:-1])
+    refused(*create, "2d", says=["--max-gap is 2d and a step of the model takes 1d"])
+    refused(*create, "2d", "--step", "2d", says=["a step of the model takes 1d, but the table's records are 2d apart"])
+    assert not Path("b.json").exists()
+    assert run(*create, "24h").exit_code == 0  # as the table's 1d
     plan = ("ledger", "plan", "b.json", "--query", "histogram")
     refused(*plan, "--also", "count:a", "--every", "1w", says=["--every", "2 queries"])
     refused(*plan, "--up-to", 2, says=["above the budget"])

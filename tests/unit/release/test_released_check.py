@@ -262,6 +262,7 @@ def test_what_cannot_be_compared_is_said_in_a_line() -> None:
         ({}, "nobody knows how far apart its records are"),
         ({"time": "day"}, "nobody knows how far apart its records are"),
         ({"time": "day", "max_gap": "1d"}, "its records are 1d apart"),
+        ({"time": "day", "max_gap": "2d", "step": "1h"}, "records up to 2d apart count as one step of 1h"),
     ],
 )
 def test_records_of_another_step_than_the_models_are_not_compared(reading: Any, apart: str) -> None:

@@ -174,6 +174,24 @@ def test_a_model_is_made_of_a_class_and_its_own_data(survey: Path) -> None:
         pf.Model.fitted(pf.fit_chain(data), survey)
 
 
+def test_a_step_in_another_unit_is_another_one(survey: Path) -> None:
+    """60000000 in a column of numbers is no minute: nothing says that it counts microseconds."""
+    model, table = fitted(survey), pl.read_csv(survey).with_row_index("at")
+    table = table.with_columns(pl.col("at").cast(pl.Int64) * 60_000_000)
+    for longest in (60_000_000, 180_000_000):
+        data = pf.read_sequences(table, "activity", subject="id", time="at", max_gap=longest)
+        with pytest.raises(DataError, match="records are 60000000 apart"):
+            pf.release(data, QUERY, pf.GroupDP(model, data.length).calibrate(QUERY, 1.0))
+
+
+def test_a_ledger_asks_the_step_of_its_model_for_noise_of_theta_alone(survey: Path) -> None:
+    model, data = fitted(survey), pf.read_sequences(write_table(survey, 2), **{**ASKED, "max_gap": "2min"})
+    book = pf.Ledger(pf.GroupDP(model, data.length), 1.0)
+    with pytest.raises(DataError, match="max_gap is 2min and a step of the model takes 1min"):
+        pf.release(data, QUERY, pf.GroupDP(model.theta, data.length).calibrate(QUERY, 1.0), ledger=book)
+    assert book.spent == 0
+
+
 def test_a_ledger_of_another_class_is_told(tmp_path: Path) -> None:
     """Wherever a release is made, and for each subject too; the same class by another name is no other."""
     table = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 40, "t": [*range(40)] * 2, "s": list("rrrw" * 20)})
