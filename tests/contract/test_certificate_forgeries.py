@@ -2,6 +2,7 @@
 says that it does not look."""
 
 import copy
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -237,9 +238,9 @@ def test_another_model(tmp_path: Path) -> None:
     checker.main(*named.files[:2], str(tmp_path / "other.json"))
 
 
-def claim_of(theta: Any, query: Any, length: int, scale: float) -> Any:
+def claim_of(theta: Any, query: Any, length: int, scale: float, **hidden: Any) -> Any:
     """Return the claim of a release with this scale, for a checker that knows 9 digits."""
-    noise = pf.LeakagePropagation(theta, length).calibrate(query, 1.0)
+    noise = pf.LeakagePropagation(theta, length).calibrate(query, 1.0, **hidden)
     record = certificate.record_of_noise(noise)
     claim: Any = checker.Claim(checker.parsed(encoded(record), checker.RELEASE, "release"))
     claim.digits = 9
@@ -270,6 +271,21 @@ def test_states_that_die_tie_no_others_together() -> None:
         for past in (tied, one * 3 + tied, one + tied * 5):
             assert not accepted(claim, 4.7, [{"future": tied, "past": past}])
     assert accepted(claim, leakage * (1 + 1e-9), proof)
+
+
+def test_a_state_that_only_the_start_has_is_hidden_and_told() -> None:
+    """The first record may be in c, and what it is (a or c), and what the second tells of it (a or b), is hidden."""
+    flat = bounds([1] * 3, [1] * 3, [1] * 3)
+    for first, other in itertools.product(("any", [0.4, 0.2, 0.4]), "bc"):
+        from_c = [0.99, 0.01, 0] if other == "b" else [0.5, 0.5, 0]  # where it is hidden itself nothing else tells
+        theta = pf.MarkovChain([[0.5, 0.5, 0], [0.5, 0.5, 0], from_c], first, states=STATES)
+        claim = claim_of(theta, pf.Count("c"), 2, 2.0, within=[("a", other)])
+        claim.epsilon = checker.Fraction(1, 10**6)  # so that the sum of all losses is no proof
+        proof, leakage = certificate.proved(claim)
+        assert leakage > 0.1
+        assert accepted(claim, leakage * (1 + 1e-9), proof)
+        for ages in (1, 2):
+            assert not accepted(claim, leakage / 2, [{"future": flat * ages, "past": flat * 2}])
 
 
 def of_an_only_state_before(*, paid: bool) -> Pair:

@@ -77,6 +77,22 @@ def test_no_less_than_the_engine(start: str | None, seed: int, slow: bool) -> No
     assert compared
 
 
+def test_clocks_of_three_phases_are_no_less_than_the_engine() -> None:
+    """With two phases a bound of the wrong phase may be the right one: i + j and i - j are the same.
+
+    The first clock tells two states apart by the step to its second phase, and by the step from it, and by no other.
+    """
+    rng, even = np.random.default_rng(7), np.full((3, 3), 1 / 3)
+    clocks = [[np.full((3, 3), 0.1) + 0.7 * np.eye(3), [[0.1, 0.1, 0.8], *[[0.45, 0.45, 0.1]] * 2], even]]
+    clocks += [[0.2 * even + 0.8 * laws(rng, 3, 3) for _ in range(3)] for _ in range(4)]
+    for start, matrices in itertools.product(("stationary", "any"), clocks):
+        theta = pf.PeriodicChain(matrices, start)
+        noise = pf.LeakagePropagation(theta, 30).calibrate(pf.Histogram(), 1.0, within=[(0, 1)])
+        claim = certificate.claim_of(certificate.record_of_noise(noise))
+        claim.epsilon = checker.Fraction(1, 10**9)  # so that the sum of all losses is no proof
+        assert certificate.proved(claim)[1] >= noise.prove_leakage() * (1 - 1e-3)
+
+
 def alike(rng: np.random.Generator, k: int) -> Array:
     """Rows that last, or have zeros, or are nearly equal, or lead to the first state only, but for one."""
     found = laws(rng, k, k)
