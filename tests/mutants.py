@@ -597,6 +597,20 @@ MUTANTS = [
         "told.follow(dict.fromkeys(asked, claim.limit), named)",
         "contract/test_certificate_networks.py",
     ),
+    Mutant(
+        "certificates of clocks: what is before and after a record meets at another phase",
+        "release/checker/check_more.py",
+        "else (i + j) % self.phases == 0",
+        "else (i - j) % self.phases == 0",
+        "oracle/test_oracle_certificate.py",
+    ),
+    Mutant(
+        "certificates of any first law: a state that only the start has tells nothing",
+        "release/checker/check_more.py",
+        "yield i, j, StepOfAnyLaw(kernel, alive[i], pairs, law)",
+        "yield i, j, StepOfAnyLaw(kernel, alive[j], pairs, law)",
+        "contract/test_certificate_forgeries.py",
+    ),
 ]
 
 

@@ -504,7 +504,7 @@ def check_clock(data: DataRecord, theta: Theta) -> None:
     if data.usual_step is None:  # the step was given: records may be any other time apart
         raise ReleaseRefused(
             f"Θ follows a clock, and the table was read with step={base.step!r}, so the time between its records was "
-            f"not checked: leave out step; {remedy}"
+            f"not checked: leave out step=; {remedy}"
         )
     if skips_steps(base, expected):
         raise ReleaseRefused(
