@@ -15,7 +15,7 @@ from faults.engines import engines  # noqa: E402
 from faults.flips import flips  # noqa: E402
 from faults.killed import killed  # noqa: E402
 from faults.rows import Row  # noqa: E402
-from pufferfish.cli import _COMMANDS  # noqa: E402
+from pufferfish.cli import Commands  # noqa: E402
 
 PAGE = HERE.parent.parent / "docs" / "faults.md"
 
@@ -76,8 +76,8 @@ def page(rows: list[Row]) -> str:
 
 def run(*words: str) -> int:
     """Try all faults, or some parts; return how many promises are broken. Only all of them write the page."""
-    for name in _COMMANDS:
-        __import__(f"pufferfish.cli.{name}")
+    for module in set(Commands.modules.values()):
+        __import__(module)
     quick, parts = "--quick" in words, [name for name in PARTS if name in words] or list(PARTS)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
