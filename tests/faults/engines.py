@@ -94,7 +94,8 @@ def _broken(name: str, after: int) -> None:
         noise = ledger.bound.calibrate(query, 0.5)
         pf.release(data, query, noise, ledger=ledger)
     except (PufferfishError, Broken) as error:
-        why = {"noise": "no more random numbers", "CSV that is cut off": "incomplete or damaged"}.get(name, "the disk is gone")
+        whys = {"noise": "no more random numbers", "CSV that is cut off": "incomplete or damaged"}
+        why = whys.get(name, "the disk is gone")
         holds(len(str(error).splitlines()) == 1 and why in str(error), str(error))
         return
     holds(False, "it did not fail")
