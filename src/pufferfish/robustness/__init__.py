@@ -240,7 +240,7 @@ def _check_comparable(class_: Theta, beliefs: Theta) -> None:
         else:
             alike = [("states", member.states, believed.states, ", in the same order; give states= to both")]
         if isinstance(member, Cliques):
-            alike.append(("cliques of so many people:", member.groups, believed.groups, ", in the same order"))
+            alike.append(("cliques of these sizes:", member.groups, believed.groups, ", in the same order"))
         for what, ours, theirs, rule in alike:
             if ours != theirs:
                 first, second = (", ".join(str(each) for each in values[:20]) for values in (ours, theirs))
