@@ -233,7 +233,7 @@ FLU = Cliques([0.5, 0.25, 0.25], states=["well", "flu"])
         ),
         (chain(0.1), chain(0.1, states=[1, 0]), {"length": 2}, ModelError, "in the same order"),
         (JOINT, databases(0.5, 0.5), {}, ModelError, "give states= to both"),
-        (JOINT, JointDistribution([["a", "b"]], [1], variables=["x", "y"]), {}, ModelError, "records 0, 1 and belief[0] has x, y"),
+        (JOINT, JointDistribution([["a", "b"]], [1], variables=["x", "y"]), {}, ModelError, "0, 1 and belief[0] has x, y"),
         (FLU, Cliques([0.5, 0.5], states=FLU.states), {}, ModelError, "cliques of these sizes: 2 and belief[0] has 1"),
         (FLU, Cliques([0.5, 0.25, 0.25]), {}, ModelError, "theta has states well, flu"),
         (chain(0.1), chain(0.2), {}, ParameterError, "length is missing"),
