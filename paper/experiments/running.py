@@ -30,7 +30,7 @@ __all__ = ["Results", "run", "workplace"]
 _UNFINISHED = ".unfinished"
 _LOCK = "lock"
 
-_COLUMNS = {b"mechanism", b"ledger"}
+_COLUMNS = {b"mechanism", b"ledger", b"surveys"}
 """The results of every experiment have one of these columns, and a table of states has not."""
 
 

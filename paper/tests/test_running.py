@@ -14,14 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper.experiments import DataSets, Experiment, Settings, run, workplace
+from paper.experiments import EXPERIMENTS, DataSets, Experiment, Settings, run, workplace
 from paper.experiments.datasets import PowerTable
 from paper.experiments.drawing import new_figure
 from paper.experiments.experiment import Part, Row
+from paper.experiments.running import _numbers_of, _page_of
 from paper.experiments.table import Table
 from pufferfish.errors import DataError, RecordError
 
 KEYS = ("first", "second", "third", "fourth")
+
+
+def test_what_is_published_may_be_made_again() -> None:
+    results = Path(__file__).parents[2] / "docs" / "results"
+    for experiment in EXPERIMENTS:
+        for kind, suffix in ((_numbers_of(experiment), "csv"), (_page_of(experiment), "md")):
+            assert kind.holds((results / f"{experiment.name}.{suffix}").read_bytes()), f"{experiment.name}.{suffix}"
 
 
 class Counting:
