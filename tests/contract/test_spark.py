@@ -341,6 +341,9 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, spark, slow):
     assert counting.is_alive()
     cluster.processes[1].kill()
     counting.join(timeout=300)
+    until = time.monotonic() + 60  # the log may come after the results
+    while len(cluster.happened("ExecutorRemoved")) == removed and time.monotonic() < until:
+        time.sleep(0.1)
     assert len(cluster.happened("ExecutorRemoved")) > removed
     assert found[0].counts.tolist() == expected.counts.tolist()
     assert found[0].transitions.tolist() == expected.transitions.tolist()
