@@ -103,6 +103,7 @@ def test_the_page_loads_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_edited_files(name: str, run: Run, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     release, proof = CASES[name]()
     model = release["theta"] | {"format": "pufferfish-model"}

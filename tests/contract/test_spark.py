@@ -276,6 +276,7 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
     assert not (tmp_path / "no.json").exists()
 
 
+@pytest.mark.slow
 def test_a_table_that_grows_is_read_on_as_on_one_machine(spark, tmp_path):
     """Rows that were read are left out on the cluster; late rows, new subjects and gaps are found there too."""
     first = datetime(2024, 1, 1)

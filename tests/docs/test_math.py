@@ -124,6 +124,7 @@ def test_a_long_formula_breaks_after_its_relations() -> None:
 
 
 @pytest.mark.program
+@pytest.mark.slow
 def test_on_a_phone_only_displayed_formulas_scroll(browser: Any, tmp_path: Path) -> None:
     """Formulas in a line break, or fit; one that is displayed scrolls inside of its own box."""
     style = (ROOT / "docs" / "stylesheets" / "extra.css").read_text()

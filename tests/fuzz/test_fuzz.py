@@ -57,6 +57,7 @@ def test_changed_inputs_are_refused_in_one_line_or_sound(
 
 @pytest.mark.grid(keep=len(OF_JSON))
 @pytest.mark.parametrize("name", OF_JSON)
+@pytest.mark.slow
 def test_extreme_numbers_are_refused_in_one_line_or_sound(name: str, slow: bool) -> None:
     """Every number by the least and the largest there are, every list by an empty one: forty of them, or all."""
     pytest.importorskip("resource", reason="limits of Unix")

@@ -10,8 +10,8 @@ PROGRAM = Path(__file__).parent.parent / "faults" / "run.py"
 
 
 @pytest.mark.program
-def test_no_promise_is_broken_by_engines_clocks_and_flipped_bits() -> None:
-    parts = ["engines", "clock", "flips", "--quick"]
-    found = subprocess.run([sys.executable, PROGRAM, *parts], capture_output=True, text=True)
+def test_no_promise_is_broken_by_engines_clocks_and_flipped_bits(slow: bool) -> None:
+    parts = ["engines", "clock", "flips"] if slow else ["clock"]
+    found = subprocess.run([sys.executable, PROGRAM, *parts, "--quick"], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
-    assert found.stdout.count("; broken: 0\n") == len(found.stdout.splitlines()) == 10
+    assert found.stdout.count("; broken: 0\n") == len(found.stdout.splitlines()) == (10 if slow else 1)

@@ -309,6 +309,7 @@ def test_hours_are_found_and_then_known() -> None:
     assert "the table was read with the clock of Θ, weekday" in " ".join(days.not_asked)
 
 
+@pytest.mark.slow
 def test_people_are_found_and_then_known() -> None:
     by_subject = simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=500, seed=6)
     found = checked(by_subject, epsilon=0.5)

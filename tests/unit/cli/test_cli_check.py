@@ -95,6 +95,7 @@ def test_what_fit_makes_is_checked(tmp_path: Path) -> None:
         assert result.stdout.startswith(("In doubt.\n", "Go on.\n"))
 
 
+@pytest.mark.slow
 def test_the_verdict_is_kept_in_the_model_and_told_by_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     public, private = (write_table(Path(name), seed=seed) for name, seed in (("a.csv", 1), ("private.csv", 2)))

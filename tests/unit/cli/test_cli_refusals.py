@@ -325,6 +325,7 @@ def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path,
 
 @pytest.mark.grid(keep=7)
 @pytest.mark.parametrize("command", ["fit", "check", "compare", "ledger", "release", "release, asked", "report"])
+@pytest.mark.slow
 def test_a_reader_that_goes_is_exit_code_1_and_nothing_else(
     command: str, tmp_path: Path, public: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

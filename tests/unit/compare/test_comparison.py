@@ -217,6 +217,7 @@ def test_a_table_of_shapes_fits_into_a_hundred_columns(monkeypatch: pytest.Monke
     assert max(map(len, table)) <= 100
 
 
+@pytest.mark.slow
 def test_a_comparison_is_asked_again_at_other_epsilons() -> None:
     found = pf.compare(CHAIN, pf.Histogram(), 1.0, length=50)
     assert [row.scale for row in found.at(2.0)] == [

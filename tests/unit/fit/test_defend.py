@@ -142,6 +142,7 @@ def test_the_slowest_are_left_out_where_that_is_asked_for() -> None:
     assert fit.coverage.share == pytest.approx(10 / 12 - (0.02 if fit.coverage.of_stays else 0))
 
 
+@pytest.mark.slow
 def test_many_people_of_a_release_and_too_few_surveyed() -> None:
     many = pf.fit_defend(people(), people=22).coverage
     assert many.share == pytest.approx(11 / 33)
