@@ -92,7 +92,6 @@ LIMITS: list[dict[str, int]] = [
 
 @pytest.mark.grid(keep=7)
 @pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: " ".join(limits))
-@pytest.mark.slow
 def test_what_is_taken_where_clusters_are_too_large(
     limits: dict[str, int], monkeypatch: pytest.MonkeyPatch, slow: bool
 ) -> None:
