@@ -18,14 +18,16 @@ def same_step(one: str, other: str) -> bool:
 
 
 def skips_steps(base: Base, step: str) -> bool:
-    """Whether records two steps or more apart would count as one step: each time between them is a step too few.
+    """Whether records two steps or more apart would count as one step; a chain then seems shorter than it is.
+
+    Lengths that cannot be compared, one with a unit of time and one without, count as too long.
 
     >>> base = Base(source="day.csv", state="activity", time="time", max_gap="90s")
-    >>> skips_steps(base, "1min"), skips_steps(base, "30s")
-    (False, True)
+    >>> skips_steps(base, "1min"), skips_steps(base, "30s"), skips_steps(base, "90")
+    (False, True, True)
     """
     longest, one = (parse_duration(length, "step") for length in (base.max_gap or step, step))
-    return longest.has_unit == one.has_unit and longest.value >= 2 * one.value
+    return longest.has_unit != one.has_unit or longest.value >= 2 * one.value
 
 
 def check_step(data: Any, model: Described) -> None:
