@@ -48,7 +48,8 @@ def test_no_density_tells_more(slow: bool) -> None:
     """The bound is attained nearly always."""
     ratios: list[float] = []
     programs = 0
-    for seed in range(6000 if slow else 120):
+    # 95: a joint value that cannot occur, whose place another one's losses would take
+    for seed in range(6000) if slow else [*range(80), 95]:
         network, losses, columns, rng = some_case(seed)
         bound, witness = leakage_of_columns(model_of(network), losses, names(columns))
         true, count = supremum_of_columns(network.law, losses, columns, rng, most=30)
@@ -57,7 +58,7 @@ def test_no_density_tells_more(slow: bool) -> None:
         programs += count
         if bound > 1e-9:
             ratios.append(true / bound)
-    assert programs > (80_000 if slow else 1_500)
+    assert programs > (80_000 if slow else 1_000)
     assert np.mean(np.array(ratios) > 0.999) > 0.9
 
 
@@ -97,7 +98,7 @@ def test_what_is_taken_where_clusters_are_too_large(
 ) -> None:
     """Sums of largest entries, one variable at a time, no cluster at all: bounds still, and never above all losses."""
     larger = 0
-    for seed in range(400 if slow else 25):
+    for seed in range(400 if slow else 16):
         network, losses, columns, rng = some_case(seed)
         model = model_of(network)
         least = ColumnsPropagation(model.tables, model.sizes, columns).leakage(losses).total

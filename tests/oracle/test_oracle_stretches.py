@@ -121,7 +121,7 @@ def test_order_two(slow: bool) -> None:
     """Stretches shorter than the memory, as long, and longer."""
     ratios: list[float] = []
     # 54 and 78: states that cannot occur at one place were once bounded by 0 there, and tied the others together
-    for seed in range(300) if slow else [*range(10), 54, 78]:
+    for seed in range(300) if slow else [*range(4), 54, 78]:
         rng = np.random.default_rng(seed)
         k, length, records = sizes(rng)
         zeros = float(rng.choice([0.0, 0.3]))
