@@ -88,7 +88,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.GivenLaws,
         {"laws": {"x": {0: 0.5, 1: 0.5}, "y": {1: 1.0}}, "records": 2, "states": ["a", "b"], "query": COUNT},
     ),
-    "GroupDP": of_chains(pf.GroupDP),
+    "GroupDP": of_chains(pf.GroupDP, protect=2),
     "HigherOrderChain": (pf.HigherOrderChain, {"tensor": [STEP, STEP[::-1]], "states": ["a", "b"]}),
     "StaysChain": (
         pf.StaysChain,
@@ -111,7 +111,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.JointDistribution,
         {"values": [[0, 0], [1, 1]], "probabilities": [0.5, 0.5], "variables": ["u", "v"]},
     ),
-    "LeakagePropagation": of_chains(pf.LeakagePropagation),
+    "LeakagePropagation": of_chains(pf.LeakagePropagation, protect=2, within=[("a", "b")]),
     "Ledger": (pf.Ledger, {"bound": BOUND, "budget": 1.0}),
     "MQMApprox": of_chains(pf.MQMApprox, max_quilt_length=3),
     "MQMExact": of_chains(pf.MQMExact, max_quilt_length=3),

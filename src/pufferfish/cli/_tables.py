@@ -198,12 +198,16 @@ def read_under(
     return sequences
 
 
-def check_options(model: Model, reading: Reading) -> None:
-    """Refuse options about chains where the model is a network, and for chains those that no table can be read by."""
+def check_options(model: Model, reading: Reading, ledger: Ledger | None = None) -> None:
+    """Refuse options about chains where the model is a network, and for chains those that no table can be read by.
+
+    What is not given of a table that grows, its ledger says.
+    """
     if model.theta.networks:
         reading.of_rows()
         return
-    check_reading(**_of_chains(model, reading))
+    given = _of_chains(model, reading)
+    check_reading(**(ledger.reading(**given) if ledger is not None and ledger.grows else given))
 
 
 def _of_chains(model: Model, reading: Reading) -> dict[str, Any]:

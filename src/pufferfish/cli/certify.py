@@ -1,6 +1,7 @@
 """``pufferfish certify``: a proof of a release that was made, for what ``pufferfish checker`` writes."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +55,7 @@ _SOURCES = tuple(Path(part.__file__) for part in (check, check_networks, check_m
 _CHECKER = Kind(
     "checker",
     lambda content: any(content.startswith(source.read_bytes()[:60]) for source in _SOURCES),
-    "it is another version",
+    "it is another version; give --overwrite to replace it",
     (".py",),
 )
 
@@ -82,7 +83,16 @@ def checker_command(options: CheckerOptions) -> None:
     first = Path(options.output)
     more = [first.with_name(source.name) for source in _SOURCES[1:]] if first.name == "check.py" else []
     files = [first, *more]
-    check_targets([("FILE", str(file), _CHECKER) for file in files], inputs=(), overwrite=options.overwrite)
-    for file, source in zip(files, _SOURCES, strict=False):
-        write_whole(file, source.read_bytes(), _CHECKER, overwrite=options.overwrite)
+    wanted = {file: source.read_bytes() for file, source in zip(files, _SOURCES, strict=False)}
+    missing = [file for file, content in wanted.items() if not _holds(file, content)]
+    check_targets([("FILE", str(file), _CHECKER) for file in missing], inputs=(), overwrite=options.overwrite)
+    for file in missing:
+        write_whole(file, wanted[file], _CHECKER, overwrite=options.overwrite)
     say(f"written: {', '.join(map(str, files))}; run it by: python {options.output} RELEASE PROOF [MODEL]")
+
+
+def _holds(file: Path, content: bytes) -> bool:
+    """Whether a file holds this content already."""
+    with suppress(OSError):
+        return file.is_file() and file.read_bytes() == content
+    return False

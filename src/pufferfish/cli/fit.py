@@ -15,7 +15,7 @@ from pufferfish._base.view import counted, grid_lines
 from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
-from pufferfish.cli.messages import say
+from pufferfish.cli.messages import as_options, say
 from pufferfish.cli.options import WHOLE, accept_option, argument, command, flag, option, refuse_given, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
@@ -446,7 +446,7 @@ def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> _
         sequences = _read(options, table, states, daily=True, clock="hour")
     except (ParameterError, DataError) as error:  # hours need times, and records one step apart
         sequences = _read(options, table, states, daily=True)
-        without = [f"hours of the day were not tried: {error}"]
+        without = [f"hours of the day were not tried: {as_options(str(error))}"]
     with progress("searching for the models that days demand"):
         fit = fit_defend(
             sequences,

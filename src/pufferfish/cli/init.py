@@ -26,6 +26,7 @@ from pufferfish.data.steps import skips_steps
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.ledger import shown_where
 from pufferfish.ledger.book import positive
+from pufferfish.mechanisms.protection import stretch_asked
 
 _PROJECT = Kind(
     "project file",
@@ -83,6 +84,8 @@ def init_command(options: InitOptions) -> None:
     if budget is None:
         budget = plain_number(_asked("--budget", "Budget of all releases together, ε", "1"))
     budget = positive(budget, "budget")
+    if options.protect is not None:
+        stretch_asked(options.protect, (public and public.base.step) or options.protect)
     keys: dict[str, Any] = {"model": options.model, "ledger": options.ledger, "budget": budget}
     keys |= {name: value for name in ("protect", "within") if (value := getattr(options, name)) is not None}
     above = options.above

@@ -111,7 +111,7 @@ def print_error(text: str) -> None:
 
 _NAMES = (
     "state|subject|time|time_zone|ambiguous|max_gap|step|bins|where|missing|gaps|by|columns|epsilon|accuracy|alpha|noise|"
-    "clock|order|smoothing|secrets|initial|accept|protect"
+    "clock|order|smoothing|secrets|initial|accept|protect|cover|people"
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
@@ -126,8 +126,9 @@ _ARGUMENT = re.compile(
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget|confidence)(?= is {_NUMBER},)"
     rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)"
-    rf"|\A(?P<file>output(?= is '[^']*', expected a name)|(?:protect|within)(?= is ['\d]))"
-    rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|{_VALID})(?![\w./=-])"  # what is no English word
+    rf"|\A(?P<file>output(?= is '[^']*', expected a name)|(?:protect|within|ambiguous)(?= is ['\d]))"
+    r"|within=\[\('(?P<one>[^']*)', '(?P<other>[^']*)'\)\]"
+    rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|drop_slowest|{_VALID})(?![\w./=-])"  # what is no English word
 )
 
 
@@ -151,8 +152,8 @@ def as_options(text: str) -> str:
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """
-    message, columns, rest = text.partition(" Columns: ")
-    return _ARGUMENT.sub(_option, message) + columns + rest
+    message, *names = re.split("( (?:Columns|Keys): )", text, maxsplit=1)
+    return _ARGUMENT.sub(_option, message) + "".join(names)
 
 
 def _option(argument: re.Match[str]) -> str:
@@ -160,6 +161,8 @@ def _option(argument: re.Match[str]) -> str:
         return argument[0]
     if argument["level"] is not None:
         return f"--up-to {argument['level']}"
+    if argument["one"] is not None:
+        return f"--within {argument['one']}:{argument['other']}"
     name = next((argument[part] for part in ("flag", "name", "alone", "first", "file") if argument[part]), "length")
     value, quote = argument["value"], argument["quote"]
     if name == _VALID:

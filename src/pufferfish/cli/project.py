@@ -151,7 +151,7 @@ def _check_keys(keys: Mapping[str, Any]) -> None:
 def _check_known(keys: Mapping[str, Any], known: Mapping[str, Any] | list[str]) -> None:
     for key in keys:
         if key not in known:
-            raise ParameterError(f"there is no key {key!r}.{did_you_mean(key, known)} Keys are {', '.join(known)}")
+            raise ParameterError(f"there is no key {key!r}.{did_you_mean(key, known)} Keys: {', '.join(known)}")
 
 
 def _check_kind(value: Any, kinds: list[Any], name: str) -> None:

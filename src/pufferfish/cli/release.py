@@ -199,8 +199,8 @@ class ReleaseOptions:
         if self.certificate is not None:
             one = "--certificate is for one release of all records: leave out {}"
             refuse_given(self, ("by", "each_subject"), one)
-            if self.epsilon is None:
-                raise ParameterError("--certificate needs --epsilon: give it")
+            larger = "--certificate takes a little more noise, so it needs --epsilon: give it in place of {}"
+            refuse_given(self, ("accuracy", "up_to", "planned"), larger)
         if self.each_subject:
             self._check_each_subject()
 
@@ -355,7 +355,8 @@ class Inputs:
 def load_inputs(options: ReleaseOptions) -> Inputs:
     """Read the model, open the ledger and find the places of the files; refuse what does not go together."""
     model = read_model(options.model)
-    check_options(model, options.reading)
+    ledger = None if options.ledger is None else Ledger.open(options.ledger)
+    check_options(model, options.reading, ledger)
     settings = secret_settings(options.secrets, options.kind, model.theta)
     nodes = node_names(options.reading.columns, model.theta)
     query = query_of(options.query, model.theta, nodes, bins=model.bins)
@@ -365,7 +366,6 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             f"--each-subject is for Markov chains, but the model is a class of {model.theta.kind}, where each row is "
             "a subject: leave it out"
         )
-    ledger = None if options.ledger is None else Ledger.open(options.ledger)
     if options.ledger is not None and ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
             f"{shown_where(options.ledger)} is for {ledger.bound.theta.kind}, but {options.model} holds "

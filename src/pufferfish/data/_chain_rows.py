@@ -273,7 +273,7 @@ class ChainRows:
         if self.zoned:
             raise DataError(
                 f"time_zone is {options.time_zone!r}, but the times in column {name!r} already have a time zone or an "
-                "offset: leave out time_zone"
+                "offset: leave out time_zone; or, where a ledger says it, write times as clocks there show them"
             )
         of_day = count_where(PARTS["date"](wall) * MICROS_OF_DAY != wall)
         ends = collected(frame.select(wall.min().alias("first"), wall.max().alias("last"), of_day.alias("of_day")))
@@ -299,7 +299,8 @@ class ChainRows:
             raise DataError(
                 f"column {name!r} has {self.time_text(value)}{where}, which clocks in {options.time_zone} show twice "
                 f"(such times in {count_rows(ambiguous)}): write times with their offset, such as "
-                "2024-10-27T02:00+01:00; or choose ambiguous='earlier', ambiguous='later' or ambiguous='drop'"
+                "2024-10-27T02:00+01:00; or choose ambiguous='drop', which leaves them out, or, where the table has "
+                "each such time once, ambiguous='earlier' or ambiguous='later'"
             )
         if ambiguous and options.ambiguous == "drop":
             frame = frame.filter(~twice)

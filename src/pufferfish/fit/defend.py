@@ -144,6 +144,12 @@ def covered(
     )
     n, lost = coverage.people, coverage.lost
     if n < _FEWEST:
+        if share is not None or people > 1:
+            raise ParameterError(
+                f"own chains of {counted(n, 'person', 'people')} say nothing of others: leave out "
+                f"{'people' if share is None else 'cover'}=, or survey at least {_FEWEST} people, with {PEOPLE:,} "
+                "transitions each"
+            )
         return coverage, _members(kept, slower)
     dropped, tail = set[int](), None
     if share is not None:
@@ -305,7 +311,7 @@ def fit_defend(
     factor = 1.0 if slower is None else real_that(lambda number: 1 <= number <= 100, slower, "slower", longer)
     many = whole_at_least(people, "people", 1, ", the number of people in a release")
     if drop_slowest and share is None:
-        raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")
+        raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover=, such as 0.9")
     left_out = LeftOut(sequences)
     members = Members(sequences, kinds=left_out.kinds, weights=left_out.weights)
     persons = members.people

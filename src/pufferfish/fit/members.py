@@ -104,7 +104,7 @@ class Members:
     def why_not(self, kind: str) -> str | None:
         """Return why a kind cannot be tried."""
         if kind == "hour" and self._sequences.clock != "hour":
-            return "the table was read without hours of the day (--clock hour)"
+            return "the table was read without hours of the day"
         if kind.endswith("order2") and self._k**2 > MOST_FOLLOWED:
             return f"{self._k} states have {self._k**2:,} pairs, and at most {MOST_FOLLOWED} values are followed"
         if kind.endswith("stays") and most_kinds(self._k) < 2:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.laplace import accuracy
 from pufferfish._core.numbers.rounding import bracket
-from pufferfish.data.sequences import Sequences, Taken, TimeGrid
+from pufferfish.data.sequences import Base, Sequences, Taken, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger._chain_charges import (
     loss_of_release,
@@ -216,7 +216,7 @@ class SeriesCharging(Charging):
 
     def reads_of(self, data: Sequences, book: Book) -> Reads:
         """Return which steps of whom data are, refused where their times do not say it, or lie on another grid."""
-        grid = _grid_of(data)
+        grid = _grid_of(data, book.base)
         step, origin = _known_grid(book, grid)
         if grid.step != step:
             raise ReleaseRefused(f"a step takes {grid.step} in these data, and {step} in the ledger")
@@ -264,7 +264,7 @@ class SeriesCharging(Charging):
         base = data.base if book.base is None else replace(book.base, step=data.base.step)
         fields = {"subjects": self._numbers(book, data)[0], "grid": book.grid}
         if book.grid is None:
-            step, origin = _known_grid(book, _grid_of(data))
+            step, origin = _known_grid(book, _grid_of(data, book.base))
             fields["grid"] = TimeGrid(step, ((origin, origin),))
         return {**fields_of_base(replace(base, where=None)), **fields}
 
@@ -420,7 +420,7 @@ def taken_before(book: Book, before: Sequence[Reads], entries: int | None) -> Ta
     return Taken(entries, of)
 
 
-def _grid_of(data: Sequences) -> TimeGrid:
+def _grid_of(data: Sequences, base: Base | None) -> TimeGrid:
     """Return where the records of data are in time, refused where that is not known."""
     if data.grid is None:
         raise ReleaseRefused(
@@ -428,9 +428,10 @@ def _grid_of(data: Sequences) -> TimeGrid:
             "table is charged by its times: round them to steps first"
         )
     if data.grid.slack:
+        zone = "time_zone ('UTC' if clocks never change)"
         raise ReleaseRefused(
             f"the times in column {data.base.time!r} have no time zone, so the steps that are read are uncertain by "
-            "an hour: give time_zone ('UTC' if clocks never change), or write times with their offset"
+            f"an hour: write times with their offset, or {'give' if base is None else 'make a new ledger with'} {zone}"
         )
     return data.grid
 

@@ -494,9 +494,7 @@ class Ledger(Printed):
             Keep rows that were read before: they are charged once more.
         """
         book = self._now_in_file()
-        base = book.base
-        known = {} if base is None else {name: getattr(base, name) for name in _READING}
-        options: dict[str, Any] = {**known, "states": self.bound.theta.states, "where": where, "by": by, **reading}
+        options = self.reading(where=where, by=by, **reading)
         if not book.grows:
             return read_sequences(source, **options)
         if query is None or truth(again, "again"):
@@ -505,6 +503,12 @@ class Ledger(Printed):
             raise ParameterError(f"query is {query!r}, expected a query such as Histogram()")
         before = self._read_before(book, book.entries, question_of(query), where)
         return read_rest(source, taken_before(book, before, len(book.entries)), **options)
+
+    def reading(self, **given: Any) -> dict[str, Any]:
+        """Return the arguments of ``read_sequences`` for the table, as far as known, and besides what is given."""
+        base = self._now_in_file().base
+        known = {} if base is None else {name: getattr(base, name) for name in _READING}
+        return {**known, "states": self.bound.theta.states, **given}
 
     def read_as(self, number: int, source: Any, *, again: bool, **reading: Any) -> Sequences:
         """Read a table as an entry's release did: without rows that earlier ones of the question read, or again."""

@@ -4,6 +4,7 @@ A :class:`Protection` is a setting of a mechanism, so that calibration, proofs, 
 alone. Nothing of it is about rows: whoever reads a release makes it again from its record.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,9 +41,8 @@ class Protection(ABC):
         if protect is None and within is None:
             return None
         if theta.of_chains:
-            lasts = _length(protect)
-            steps = 1 if protect is None else _steps(protect, lasts, step)
-            return StretchProtection(steps, _within(within, theta.states), None if lasts is None else str(lasts))
+            steps, lasts = (1, None) if protect is None else stretch_asked(protect, step)
+            return StretchProtection(steps, _within(within, theta.states), lasts)
         if not theta.networks:
             raise ParameterError(
                 f"protect and within are about steps of chains or columns of networks, and Θ is a class of {theta.kind}"
@@ -310,9 +310,11 @@ def _no_stretch(protect: Any) -> ParameterError:
     )
 
 
-def _steps(protect: Any, asked: Duration | None, step: str | None) -> int | str:
+def stretch_asked(protect: Any, step: str | None) -> tuple[int | str, str | None]:
+    """Return how many steps in a row a user asks to protect, and how long they last if that was said."""
     if isinstance(protect, str) and protect == SUBJECT:
-        return SUBJECT
+        return SUBJECT, None
+    asked = _length(protect)
     if asked is not None:
         if step is None:
             raise ParameterError(
@@ -325,10 +327,10 @@ def _steps(protect: Any, asked: Duration | None, step: str | None) -> int | str:
         steps = -(-Fraction(asked.value) // Fraction(one.value))
     else:
         value = real_number(int(protect) if isinstance(protect, str) else protect)
-        steps = 0 if value is None or value != int(value) else int(value)
+        steps = int(value) if value is not None and math.isfinite(value) and value == int(value) else 0
     if not 1 <= steps < MOST_STEPS:
         raise _no_stretch(protect)
-    return int(steps)
+    return int(steps), None if asked is None else str(asked)
 
 
 def _columns(protect: Any, network: BayesianNetwork) -> tuple[str, ...] | None:

@@ -168,7 +168,14 @@ def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Cer
         claim = claim_of(noise)
         members, leakage = proved(claim)
         if leakage > claim.epsilon:
-            members, _ = proved(claim, named=True)
+            members, leakage = proved(claim, named=True)
+        if claim.epsilon < leakage < math.inf:
+            raise NotApplicableError(
+                f"its noise is proved to tell at most {leakage:.9g} in rounded numbers, a little more than the "
+                f"{float(claim.epsilon):.9g} that it promises: ask for the certificate when you release with an "
+                "epsilon, whose noise is then the provable one",
+                "certify",
+            )
         found = Certificate(_text(claim, members), None, 0.0)
         found.check(noise)
         return found

@@ -126,7 +126,8 @@ def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
     if entry is not None:
         bound, place = ledger.bound_at(entry.number), (entry.number, entry.previous, entry.spent)
     hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
-    hidden["secrets"] = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
+    pairs = {"within": hidden.get("within"), "secrets": bound.secrets}
+    hidden |= {key: [(str(a), str(b)) for a, b in of] for key, of in pairs.items() if isinstance(of, list | tuple)}
     return LedgerRecord(*place, ledger.budget, bound.name, bound.theta.origin, ledger.grows, **hidden)
 
 
@@ -267,9 +268,7 @@ def possible_values_of(calibration: Calibration, data: DataRecord, groups: Group
         what = "columns together needs to know in how many rows all of them are there"
         if groups is not None:
             what = "groups needs to know how many cells of each group are missing"
-        raise ParameterError(
-            f"postprocess=\"valid\" of {what}: read the table with missing='refuse', or leave postprocess out"
-        )
+        raise ParameterError(f'postprocess="valid" of {what}: fill in the missing cells, or leave postprocess out')
     m, blocks = len(linear.labels), linear.blocks if isinstance(linear, LinearQuery) else ()
     # what counts of each group, or of all records, add up to with factors above 0 and below, and what each is worth
     sums, worth = [_sums_of_factors(data, calibration)], [linear.unit]

@@ -101,7 +101,7 @@ def test_a_proof_of_something_else() -> None:
     ("more", "says"),
     [
         (["--epsilon", "1", "--by", "id"], "leave out --by"),
-        (["--accuracy", "0.1"], "needs --epsilon"),
+        (["--accuracy", "0.1"], "needs --epsilon: give it in place of --accuracy"),
         (["--epsilon", "1", "--mechanism", "exact-laplace"], "no certificate"),
     ],
 )
@@ -111,6 +111,28 @@ def test_what_is_refused(more: list[str], says: str) -> None:
     assert (found.exit_code, says in found.output) in ((2, True),), found.output
     assert not Path("r.json").exists()
     assert not Path("proof.json").exists()
+
+
+def test_a_release_with_no_room_for_rounding_is_told_how_to_have_a_certificate() -> None:
+    made = run("ledger", "create", "book.json", "--model", "model.json", "--budget", 1, "--table", "t.csv", *READ)
+    assert made.exit_code == 0, made.output
+    level = ("--up-to", "0.5", "--noise", "equal", "--ledger", "book.json")
+    assert release(*level, "--output", "r.json").exit_code == 0
+    found = run("certify", "r.json", "--output", "proof.json")
+    assert found.exit_code == 2
+    assert "in rounded numbers, a little more than the 0.4" in found.output
+    assert "ask for the certificate when you release" in found.output
+
+
+def test_a_checker_that_is_there_is_no_other_version() -> None:
+    for _ in range(2):
+        assert run("checker", "check.py").exit_code == 0
+    with open("check_more.py", "a") as file:
+        file.write("# mine\n")
+    found = run("checker", "check.py")
+    assert (found.exit_code, "give --overwrite" in found.output) == (2, True)
+    assert run("checker", "check.py", "--overwrite").exit_code == 0
+    assert not Path("check_more.py").read_text().endswith("mine\n")
 
 
 def test_files_of_others_are_kept() -> None:

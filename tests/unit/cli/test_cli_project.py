@@ -179,6 +179,7 @@ def test_what_is_hidden_is_said_once(folder: Path, protect: str) -> None:
 
 WRONG = {
     "a key": ("modle = 'x'\n", "there is no key 'modle'. Did you mean 'model'?"),
+    "a key of two words": ("[table]\nmax_gup = 'x'\n", "Keys: state, columns, subject, time, time_zone,"),
     "a key of the table": ("[table]\nstat = 'x'\n", "there is no key 'stat'. Did you mean 'state'?"),
     "a type": ("budget = 'much'\n", "budget is a text in quotes, expected a number"),
     "a number": ("budget = -1\n", "budget is out of range, expected a number above 0"),
@@ -213,6 +214,7 @@ def test_init_refuses_what_it_cannot_know(tmp_path: Path, monkeypatch: pytest.Mo
     refused("init", "steps.csv", "--state", "activty", "--budget", 1, says=["Did you mean 'activity'?"])
     refused("init", "none.csv", "--state", "activity", "--budget", 1, says=["none.csv"])
     refused("init", "steps.csv", "--state", "activity", "--budget", -1)
+    refused("init", "steps.csv", *READING, "--budget", 1, "--protect", "foo", says=["--protect is 'foo', expected a"])
     longer = [*READING[:-1], "2min"]
     refused("init", "steps.csv", *longer, "--budget", 1, says=["records are 1min apart: give --max-gap 1min"])
     assert not Path("pufferfish.toml").exists()

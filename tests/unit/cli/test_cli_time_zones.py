@@ -102,7 +102,7 @@ def test_times_that_come_twice_are_refused_or_decided(tmp_path: Path, spring: Pa
     words = [
         "which clocks in Europe/Paris show twice",
         "write times with their offset",
-        "choose --ambiguous earlier",
+        "choose --ambiguous drop",
     ]
     refused(*fit, *PARIS, says=words)
     assert "138 transitions" in succeeds(*fit, *PARIS, "--ambiguous", "drop")
@@ -136,3 +136,18 @@ def test_records_that_come_a_little_late_are_spoken_of(tmp_path: Path) -> None:
     assert "200" not in quiet.stderr
     independent = run(*fit, "--max-gap", "5min", "--gaps", "independent", "--overwrite")
     assert "(5min): chains of their own begin after them" in independent.stderr
+
+
+def test_a_ledger_of_a_growing_table_says_how_the_hour_that_comes_twice_is_read(tmp_path: Path, spring: Path) -> None:
+    model, book, bare = tmp_path / "m.json", tmp_path / "b.json", tmp_path / "bare.json"
+    succeeds("fit", spring, *READING, *PARIS, "--output", model)
+    for path, zone in ((book, PARIS), (bare, ())):
+        succeeds("ledger", "create", path, "--grows", "--model", model, "--budget", 1, *READING, *zone)
+        succeeds("ledger", "plan", path, "--query", "histogram", "--up-to", 0.9)
+    autumn = write_table(tmp_path / "autumn.csv", datetime(2024, 10, 26, 22, tzinfo=UTC))
+    asked = ("--state", "act", "--model", model, "--query", "histogram", "--planned", "--accept", "noise")
+    release = ("release", autumn, *asked, "--output", tmp_path / "r.json", "--ledger")
+    refused(*release, book, says=["which clocks in Europe/Paris show twice", "--ambiguous drop"])
+    succeeds(*release, book, "--ambiguous", "drop")
+    summer = ("release", spring, *asked, "--output", tmp_path / "s.json", "--ledger", bare)
+    refused(*summer, says=["have no time zone", "make a new ledger with --time-zone"])

@@ -221,6 +221,8 @@ def test_from_a_table_to_a_release_on_the_command_line(tmp_path: Path) -> None:
     assert run("verify", out).exit_code == 0
     assert "no share of others can be defended" in run("show", out).stdout
     assert "--cover belongs to --defend" in refused("fit", survey, *reading, "--cover", "0.9", "--output", model)
+    few = refused("fit", survey, *reading, "--defend", "--cover", "0.9", "--output", str(tmp_path / "few.json"))
+    assert "own chains of 3 people say nothing of others: leave out --cover" in few
     assert "leave out --stays" in refused("fit", survey, *reading, "--defend", "--stays", "--output", model)
 
 

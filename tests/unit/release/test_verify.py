@@ -455,3 +455,32 @@ def test_a_witness_of_the_same_record_says_the_same(tmp_path: Path) -> None:
     assert pf.verify(path).holds
     path.write_text(text.replace('"nearby": 40', '"nearby": 44'))
     assert [part.what for part in pf.verify(path).wrong] == ["witness"]
+
+
+THREE = pf.MarkovChain([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], states=["0", "1", "2"])
+OF_CHAINS: list[dict[str, Any]] = [
+    {"protect": 3},
+    {"protect": "subject"},
+    {"within": 1},
+    {"within": [("1", "2")]},
+    {"protect": 2, "within": [("0", "1"), ("1", "2")]},
+]
+OF_ROWS: list[dict[str, Any]] = [{"protect": "a+b"}, {"protect": "row"}, {"secrets": ["a"]}]
+
+
+@pytest.mark.grid(keep=9)
+@pytest.mark.parametrize("unit", [{}, *OF_CHAINS, *OF_ROWS], ids=str)
+def test_a_release_in_a_ledger_about_any_unit_is_read_again(unit: dict[str, Any], tmp_path: Path) -> None:
+    data: Any
+    if unit in OF_ROWS:
+        rows = {"a": ["no", "yes"] * 200, "b": ["no", "no", "yes", "yes"] * 100, "c": ["low", "mid"] * 200}
+        data, theta, query = pf.read_rows(pl.DataFrame(rows), NETWORK), NETWORK, pf.Marginals()
+    else:
+        frame = pl.DataFrame({"id": ["p"] * 800 + ["q"] * 400, "t": [*range(800), *range(400)], "s": [*"0122"] * 300})
+        data, theta, query = pf.read_sequences(frame, "s", subject="id", time="t", max_gap=1), THREE, pf.Histogram()
+    bound = pf.LeakagePropagation(theta, data.length, **unit)
+    ledger = pf.Ledger(bound, 20.0, base=data)
+    release = pf.release(data, query, bound.calibrate(query, 5.0), ledger=ledger)
+    release.to_json(tmp_path / "r.json")
+    assert pf.Release.from_json(tmp_path / "r.json") == release
+    assert pf.verify(tmp_path / "r.json", ledger=ledger).proved
