@@ -566,7 +566,8 @@ def draw_lines(axes: Any, lines: Lines) -> None:
         axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
         axes.minorticks_off()
         axes.grid(which="major", color="0.92", linewidth=0.6)
-        axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5), labelspacing=0.8)
+        if drawn:
+            axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5), labelspacing=0.8)
     elif lines.places:
         axes.margins(x=0.12)
     else:

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,19 @@ _TIMES = ("time", "timestamp", "datetime", "minute", "date", "day", "hour")
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProjectReading(ChainReading):
+    """How every command of a project reads its tables; which rows, and with which cluster, each command says."""
+
+    where: str | None = field(default=None, init=False)
+    spark: str | None = field(default=None, init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class InitOptions:
     """What a project holds."""
 
     tables: tuple[str, ...] = argument("TABLE...", required=True)
-    reading: ChainReading
+    reading: ProjectReading
     model: str = option(
         "Model file: the class Θ; pufferfish fit writes it.", "FILE", default="model.json", show_default=True
     )
@@ -111,7 +119,7 @@ def init_command(options: InitOptions) -> None:
 
 def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, Any], Sequences | None]:
     """Return how the table is read, and its public part; what is not given is asked."""
-    given = {name: getattr(options.reading, name) for name in options.reading.given if name != "spark"}
+    given = {name: getattr(options.reading, name) for name in options.reading.given}
     for name in ("state", "subject", "time"):
         if name in given and given[name] not in present:
             what = f"--{name} is {shortened(repr(given[name]))}, but the table has no such column"

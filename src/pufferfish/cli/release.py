@@ -375,6 +375,7 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
         made = "{} is for growing tables: give a --ledger made by pufferfish ledger create --grows"
         refuse_given(options, ("planned", "again", "no_late"), made)
     if not options.each_subject:
+        _check_noise_of(ledger, options, model)
         check_targets(options.targets, inputs=options.inputs, overwrite=options.overwrite)
         return Inputs(model, settings, nodes, query, ledger, None)
     assert options.output is not None
@@ -388,7 +389,20 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             f"interrupted: this run drew and spent nothing; {files.given_record}.pending holds what an earlier run "
             "began: run the same command again"
         )
+    else:
+        _check_noise_of(ledger, options, model)
     return inputs
+
+
+def _check_noise_of(ledger: Ledger | None, options: ReleaseOptions, model: Model) -> None:
+    """Refuse a model that is not the ledger's, where the noise is the ledger's."""
+    by_ledger = "planned" if options.planned else "up-to" if options.up_to is not None else None
+    if ledger is not None and by_ledger and ThetaRecord.of(model.theta) != ThetaRecord.of(ledger.bound.theta):
+        raise ParameterError(
+            f"--{by_ledger} uses the ledger's Θ ({ledger.bound.theta.origin}), but {options.model} holds another one: "
+            "name the ledger's model, give --epsilon, or first charge all releases under the new one (pufferfish "
+            "ledger change)"
+        )
 
 
 def fewest_records(query: Query, data: Sequences | Rows, *, each_subject: bool = False) -> int | None:
@@ -482,19 +496,8 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
     if accuracy is not None:
         accuracy = accuracy_of_all(accuracy, query, data, each_subject=options.each_subject)
     if options.planned and ledger is not None and isinstance(data, Sequences):
-        if ThetaRecord.of(theta) != ThetaRecord.of(ledger.bound.theta):
-            raise ParameterError(
-                f"--planned uses the ledger's Θ ({ledger.bound.theta.origin}), but {options.model} holds another one: "
-                "name the ledger's model, or first charge all releases under the new one (pufferfish ledger change)"
-            )
         return ledger.as_planned(query, data)
     if options.up_to is not None and ledger is not None:
-        theirs, ours = ledger.bound.theta.states, theta.states
-        if query.is_cumulative and theirs != ours and sorted(theirs) == sorted(ours):
-            raise ParameterError(
-                f"--up-to uses the ledger's model, whose states have the order {', '.join(theirs)}, but in --model "
-                f"they have the order {', '.join(ours)}: name a model with the ledger's order, or give --epsilon"
-            )
         if inputs.begun and inputs.files is not None:  # what is spent has changed: it goes on with the noise it had
             return calibration_again(read_recorded(EachRelease, inputs.files.pending_record), theta)
         return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.shape(ledger.bound, query))

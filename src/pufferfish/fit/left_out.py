@@ -283,7 +283,9 @@ class LeftOut:
         of_me = runs.chosen(train & mine).transitions(k)
         others = counts - of_me
         own = of_me + self.weights["own"] * others / others.sum(axis=1, keepdims=True)
-        logs["own on runs"][test & mine] = self._by_chain(np.log(own / own.sum(axis=1, keepdims=True)), test & mine)
+        with np.errstate(divide="ignore"):
+            chain = np.log(own / own.sum(axis=1, keepdims=True))
+        logs["own on runs"][test & mine] = self._by_chain(chain, test & mine)
         of_all = _exits(others)
         for x in range(k):
             of_state = mine & (runs.state == x)
@@ -297,7 +299,8 @@ class LeftOut:
                 logs[f"lasts {weight:g}"][left_out] = _scored(mixture, runs.lasted[left_out], ended)
             for weight in _WEIGHTS:
                 exits = _exits(of_me + weight * of_all)[x][y]
-                logs[f"leads {weight:g}"][left_out] = np.log(np.where(ended, exits, 1.0))
+                with np.errstate(divide="ignore"):
+                    logs[f"leads {weight:g}"][left_out] = np.log(np.where(ended, exits, 1.0))
 
     def _by_chain(self, chain: Array, which: NDArray[np.bool_]) -> Array:
         """Return the log likelihood of some runs under a chain of log probabilities."""
