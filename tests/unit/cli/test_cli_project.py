@@ -215,7 +215,7 @@ def test_init_refuses_what_it_cannot_know(tmp_path: Path, monkeypatch: pytest.Mo
     refused("init", "none.csv", "--state", "activity", "--budget", 1, says=["none.csv"])
     refused("init", "steps.csv", "--state", "activity", "--budget", -1)
     refused("init", "steps.csv", *READING, "--budget", 1, "--protect", "foo", says=["--protect is 'foo', expected a"])
-    refused("init", "steps.csv", *READING, "--budget", 1, "--where", "sex == 'f'", says=["No such option: --where"])
+    refused("init", "steps.csv", *READING, "--budget", 1, "--where", "sex == 'f'", says=["No such option '--where'"])
     longer = [*READING[:-1], "2min"]
     refused("init", "steps.csv", *longer, "--budget", 1, says=["records are 1min apart: give --max-gap 1min"])
     assert not Path("pufferfish.toml").exists()
