@@ -458,6 +458,13 @@ MUTANTS = [
         "oracle/test_oracle_odd_classes.py oracle/test_oracle_higher_order.py",
     ),
     Mutant(
+        "stays: where cells of one state differ, a stay ends",
+        "data/public_counts.py",
+        "rows.layout.runs(rows.in_states(), day)",
+        "rows.layout.runs(rows.frame, day)",
+        "unit/data/test_data_habits.py",
+    ),
+    Mutant(
         "forgetting: next to nothing is kept",
         "_core/propagation/forgetting.py",
         "share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])",

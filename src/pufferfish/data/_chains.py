@@ -195,6 +195,15 @@ class Layout:
         """Count observed records by phase and state."""
         return counted(linked.filter(~nw.col(STATE).is_null()), [PHASE, STATE]).collect()
 
+    @staticmethod
+    def one_cell_each(linked: Frame, alike: Iterable[Sequence[Any]]) -> Frame:
+        """Return the rows with the first of cells that hold the same state (1 and 1.0, or merged ones) for all."""
+        for first, *others in alike:
+            for name in (STATE, _BEFORE) if others else ():
+                same = nw.when(nw.col(name).is_in(others)).then(nw.lit(first)).otherwise(nw.col(name))
+                linked = linked.with_columns(same.alias(name))
+        return linked
+
     def runs(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
         """Count runs of equal states: subject, block of time, state, records, whether begun, next state, and number.
 

@@ -9,6 +9,7 @@ All of it is counted by the table's engine, which reads a table of sequences onc
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
 from pufferfish.data._chain_rows import ChainRows
-from pufferfish.data._chains import Frame, Layout, counted, tabulated
+from pufferfish.data._chains import STATE, Frame, Layout, counted, tabulated
 from pufferfish.data._columns import is_absent
 from pufferfish.data._options import Options, RowOptions, open_table
 from pufferfish.data._read_chains import layout_of, read_chains
@@ -54,6 +55,14 @@ class LinkedRows:
         index, raw = {name: i for i, name in enumerate(self.states)}, set(cells)
         labels = self.labels({cell for cell in raw if not is_absent(cell)})
         return {cell: -1 if is_absent(cell) else index[labels[cell]] for cell in raw}
+
+    def in_states(self) -> Frame:
+        """Return the rows with one cell for each state, so that equal states are equal cells."""
+        cells = [cell for cell, _ in counted(self.frame, [STATE]).collect().iter_rows()]
+        held = defaultdict[int, list[Any]](list)
+        for cell, i in self.indices(cells).items():
+            held[i].append(cell)
+        return self.layout.one_cell_each(self.frame, [cells for i, cells in held.items() if i >= 0])
 
 
 @contextmanager
@@ -125,7 +134,7 @@ def _pairs_of(rows: LinkedRows, n: int) -> PairsApart:
 def daily_of(rows: LinkedRows, sequences: Sequences) -> Daily:
     """Count transitions and runs of equal states of every subject and day."""
     day = _day(rows.layout, sequences)
-    runs = list(rows.layout.runs(rows.frame, day).iter_rows())
+    runs = list(rows.layout.runs(rows.in_states(), day).iter_rows())
     steps = list(rows.layout.steps(rows.frame, day).iter_rows())
     cells = [(run[2], run[5]) for run in runs] + [step[-4:-1] for step in steps]
     index = rows.indices(cell for held in cells for cell in held)

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 
 from optional import ibis_table
 from pufferfish.data.public_counts import Habits, read_habits
@@ -119,6 +120,35 @@ def test_every_engine_counts_what_plain_loops_count(tmp_path: Path, slow: bool) 
                 found = read_habits(source, "s", [1, 3], subject="who", time="t", max_gap="30min", clock=clock)
                 check(found, rows, clock=clock is not None)
                 assert np.array_equal(found.pairs[0].counts.sum(axis=0), found.sequences.transitions)
+
+
+SPELLINGS: dict[str, tuple[dict[str, list[str]], list[str]]] = {
+    "merged": ({"a": ["a"], "b": ["c"], "c": ["x", "y", "z"]}, ["a", "c", "(other)"]),
+    "numbers": ({"a": ["1", "1.0"], "b": ["2", "2.00", "2.0"], "c": ["3"]}, ["1", "2", "3"]),
+}
+"""What cells hold for each state, and the states that they are; numbers are read alike where a file has no types."""
+
+
+@pytest.mark.parametrize("case", SPELLINGS)
+def test_cells_that_hold_one_state_are_one_run(case: str, tmp_path: Path) -> None:
+    """Merged states, and 1 beside 1.0: a stay goes on from one spelling to the other."""
+    cells, states = SPELLINGS[case]
+    rng, rows = np.random.default_rng(5), rows_of(5)
+    held = [None if s is None else str(rng.choice(cells[s])) for *_, s in rows]
+    times = [START + timedelta(minutes=30 * t) for _, t, _ in rows]
+    frame = pl.DataFrame({"who": [who for who, *_ in rows], "t": times, "s": held})
+    frame.write_csv(tmp_path / "t.csv")
+    sources: list[Any] = [tmp_path / "t.csv"]
+    if case == "merged":
+        connection = duckdb.connect()
+        connection.register("frame", frame.to_arrow())
+        categories = frame.with_columns(pl.col("s").cast(pl.Categorical))
+        sources += [frame, categories, frame.to_pandas().astype({"s": "category"}), ibis_table(frame)]
+        sources += [connection.sql("select * from frame")]
+    read = [(who, t, None if s is None else dict(zip("abc", states, strict=True))[s]) for who, t, s in rows]
+    for source in sources:
+        found = read_habits(source, "s", [1], subject="who", time="t", max_gap="30min", states=states)
+        check(found, read, clock=False)
 
 
 def test_one_chain_without_subjects_or_times() -> None:
