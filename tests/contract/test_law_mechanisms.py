@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.errors import NotApplicableError, ParameterError, QueryError
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms import LawMechanism
 
 P = [[0.9, 0.1], [0.4, 0.6]]
@@ -122,6 +122,13 @@ def test_secrets_that_do_not_fit_are_refused(make: str, case: str) -> None:
     theta, length = MODELS[model]
     with pytest.raises(error, match=match):
         MAKES[make](theta, length, secrets=[pair]).calibrate(pf.Count(1), 1.0)
+
+
+def test_a_query_whose_laws_are_not_given_is_refused_by_every_mechanism() -> None:
+    given = pf.GivenLaws({"x": {0: 0.5, 1: 0.5}, "y": {1: 1.0}}, records=2, states=["a", "b"], query=pf.Count("b"))
+    for mechanism in (pf.GroupDP, pf.Wasserstein, pf.ExactLaplace):
+        with pytest.raises(ModelError, match="the laws are those of"):
+            mechanism(given).calibrate(pf.Histogram(relative=False), 1.0)
 
 
 @pytest.mark.parametrize("make", MAKES)

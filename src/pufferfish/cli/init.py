@@ -21,6 +21,7 @@ from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, CoverOptions, argu
 from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
+from pufferfish.data.read import check_reading
 from pufferfish.data.sequences import Sequences
 from pufferfish.data.steps import skips_steps
 from pufferfish.errors import ParameterError, shortened
@@ -133,6 +134,7 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
             guess = next((column for column in left if column.lower() in usual), "")
             answer = click.prompt(f"Column of {what}, or nothing ({', '.join(left)})", default=guess)
             given |= {name: answer} if answer else {}
+    check_reading(**given)
     public = None
     if "time" in given:
         asked = {name: given[name] for name in ("subject", "time", "time_zone", "ambiguous", "step") if name in given}

@@ -58,7 +58,7 @@ from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import MECHANISMS, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import MOST_EPSILON
-from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.mechanism import as_epsilon, check_share
 from pufferfish.mechanisms.words import noise_hides_everything, wide_quantiles
 from pufferfish.queries import Query, Transitions
 from pufferfish.queries.words import notes_of_query, query_of
@@ -417,6 +417,7 @@ def fewest_records(query: Query, data: Sequences | Rows, *, each_subject: bool =
 def accuracy_of_all(accuracy: float, query: Query, data: Sequences | Rows, *, each_subject: bool = False) -> float:
     """Return the accuracy of all records together with which the smallest group, or subject, has the one asked for."""
     fewest = fewest_records(query, data, each_subject=each_subject)
+    check_share(query, accuracy)
     # so many records of the group are as many of all: what rounding takes off must not be one record less
     return accuracy if fewest is None else accuracy * fewest / data.records * (1 + 2**-51)
 

@@ -507,6 +507,8 @@ class Ledger(Printed):
     def reading(self, **given: Any) -> dict[str, Any]:
         """Return the arguments of ``read_sequences`` for the table, as far as known, and besides what is given."""
         base = self._now_in_file().base
+        if base is None and "state" not in given:
+            raise ParameterError("the ledger does not know yet how its table is read: give state=, time= and the like")
         known = {} if base is None else {name: getattr(base, name) for name in _READING}
         return {**known, "states": self.bound.theta.states, **given}
 
@@ -839,4 +841,8 @@ class Ledger(Printed):
 def _proved(bound: InfluenceBound, calibration: Calibration) -> Calibration:
     """Return noise with what it leaks, proved, and rounded up by more than other versions of libraries differ."""
     leakage, witness = bound.verify(calibration)
-    return calibration if witness is None else replace(calibration, epsilon=leakage * (1 + 1e-9), witness=witness)
+    return (
+        calibration
+        if witness is None
+        else replace(calibration, epsilon=max(leakage * (1 + 1e-9), LEAST_EPSILON), witness=witness)
+    )

@@ -161,7 +161,7 @@ class Mechanism(Prover):
         if accuracy is not None:
             if epsilon is not None:
                 raise ParameterError("epsilon and accuracy both determine the noise: give one of them")
-            _check_share(query, accuracy)
+            check_share(query, accuracy)
             reach = self._best_at_accuracy if noise == "best" else self._at_accuracy
             return reach(query, accuracy, 0.05 if alpha is None else alpha, joint=together)
         if epsilon is None:
@@ -290,6 +290,9 @@ class Mechanism(Prover):
         """Return a query on the states and records of Θ; a :class:`QueryError` if it is no query, or does not fit."""
         if not isinstance(query, Query):
             raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
+        for member in self.theta.members:
+            if isinstance(member, GivenLaws):
+                member.check_query(query)
         records = self.rows * sum(chain.records for chain in self.length)
         bound = query.bind(self.theta.states, records, self.theta.variables)
         if self.networks and isinstance(bound, LinearQuery):
@@ -331,7 +334,7 @@ def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
     return msgspec.structs.replace(decides, nearest=msgspec.structs.replace(nearest, gap=searched.nearest.gap))
 
 
-def _check_share(query: Query, accuracy: Any) -> None:
+def check_share(query: Query, accuracy: Any) -> None:
     """Refuse errors of shares that no share can have: a number of per cent, most often."""
     value, known = real_number(accuracy), query.known
     if value is not None and value >= 1 and known is not None and known.measure.startswith("share"):

@@ -239,9 +239,10 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
         one = next(name for name in names if frozenset(variables[name]) != frozenset(variables[names[0]]))
         apart = [f"{state_label(name)}: {', '.join(variables[name][:4])}" for name in (names[0], one)]
         why += f", and their states differ ({'; '.join(apart)})"
+    pools = query.known is not None and not (query.known.of_steps or query.is_cumulative)
     named = (
         ""
-        if query.of_some_records
+        if query.of_some_records or not pools
         else ("; to pool columns with the same states, name them: --columns A,B (in Python Subset(query, ['A', 'B']))")
     )
     raise QueryError(f"{why}. Ask for each column separately: {instead} (in Python {python}){named}")

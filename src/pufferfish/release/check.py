@@ -156,7 +156,7 @@ def rules_on_place(booked: LedgerRecord | None, theta: ThetaRecord) -> Rules:
     yield known_mechanism, "the ledger's mechanism is one of this program's"
     asked, networks = booked.protect, theta.kind == BayesianNetwork.kind
     if isinstance(asked, list):
-        some = networks and 0 < len(set(asked)) == len(asked) and set(asked) <= set(theta.members[0]["nodes"])
+        some = networks and 0 < len(set(asked)) == len(asked)
     elif isinstance(asked, str):
         some = asked == (ROW if networks else SUBJECT)
     else:
@@ -272,10 +272,11 @@ def _rules_with_function(record: ReleaseFields) -> Rules:
     yield scaled, "noise.scale is calibration.unit_scale times noise.unit"
     both = (query.lipschitz is None) == (noise.noise_multiplier is None)
     yield both, "lipschitz and noise_multiplier are there together"
-    theta, secrets, variables = record.theta.any_theta(), record.mechanism.secrets, None
+    theta, secrets = record.theta.any_theta(), record.mechanism.secrets
+    variables = None if theta is None else theta.variables
     yield theta is not None or secrets is not None, "laws of the user's are about the secrets that are named"
     if theta is not None and calibration.settings is not None:
-        pairs, variables = mechanism_again(record).secrets, theta.variables
+        pairs = mechanism_again(record).secrets
         same_secrets = secrets == (None if pairs is None else [(str(a), str(b)) for a, b in pairs])
         yield same_secrets, "the secrets are those of the mechanism"
     if calibration.query is None:

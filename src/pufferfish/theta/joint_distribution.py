@@ -255,10 +255,14 @@ class GivenLaws(Shown, ReadOnly):
         """Numbers of records that may depend on each other: all of them."""
         return (self.records,)
 
-    def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
-        """Return the law of a query's value given each secret; ModelError if that is no dict of dicts."""
+    def check_query(self, query: Any) -> None:
+        """Refuse a query whose laws are not known."""
         if self.query is not None and query != self.query:
             raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
+
+    def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
+        """Return the law of a query's value given each secret; ModelError if that is no dict of dicts."""
+        self.check_query(query)
         by_secret: Any = self.laws(query) if callable(self.laws) else self.laws
         laws: list[Any] = [*by_secret.values()] if isinstance(by_secret, Mapping) else []
         if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):

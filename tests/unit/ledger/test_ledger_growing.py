@@ -275,6 +275,8 @@ def test_what_no_series_has_is_refused() -> None:
         pf.Ledger(pf.LeakagePropagation(CHAIN, 2), 1.0, base=BASE, grows="yes")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="grows=True"):
         pf.Ledger(pf.LeakagePropagation(CHAIN, 2), 1.0, base=BASE).plan([QUERY])
+    with pytest.raises(ParameterError, match="does not know yet how its table is read: give state="):
+        pf.Ledger(pf.LeakagePropagation(CHAIN, 2), 1.0, grows=True).read(pl.DataFrame({"s": ["a"]}), QUERY)
 
 
 def test_data_that_no_time_places_are_refused() -> None:

@@ -484,3 +484,37 @@ def test_a_release_in_a_ledger_about_any_unit_is_read_again(unit: dict[str, Any]
     release.to_json(tmp_path / "r.json")
     assert pf.Release.from_json(tmp_path / "r.json") == release
     assert pf.verify(tmp_path / "r.json", ledger=ledger).proved
+
+
+@pytest.mark.filterwarnings("ignore:The noise hides")
+def test_a_release_that_tells_nothing_of_what_a_ledger_hides_is_written() -> None:
+    """Whole series in which 0 and 1 are confused: how many records are one of both says nothing."""
+    data, query = pf.read_sequences(pl.DataFrame({"s": [*"0120"] * 4}), "s"), pf.Count(["0", "1"])
+    ledger = pf.Ledger(
+        pf.LeakagePropagation(THREE, data.length, protect="subject", within=[("0", "1")]), 3.0, base=data
+    )
+    release = pf.release(data, query, ledger.calibrate(query, up_to=1.0), ledger=ledger)
+    assert 0 < release.epsilon < 1e-4
+    assert ledger.spent == 0
+    assert pf.verify(release, ledger=ledger).holds
+
+
+@pytest.mark.filterwarnings("ignore:The noise hides")
+def test_a_fact_as_secret_leaves_records_their_names() -> None:
+    law = pf.JointDistribution([["a", "a"], ["b", "a"], ["b", "b"]], [0.4, 0.3, 0.3], variables=["x", "w"])
+    secrets = [(pf.Fact("x is b", lambda row: row["x"] == "b"), pf.Fact("x is a", lambda row: row["x"] == "a"))]
+    query = pf.Subset(pf.Count("b"), ["x", "w"])
+    noise = pf.Wasserstein(law, secrets=secrets).calibrate(query, 1.0)
+    assert pf.verify(pf.release({"x": "a", "w": "a"}, query, noise)).holds
+
+
+def test_noise_for_a_network_without_a_ledgers_columns_is_refused_in_its_words() -> None:
+    cpts = NETWORK.cpts
+    smaller = pf.BayesianNetwork({name: cpts[name] for name in ("a", "b")})
+    rows = {"a": ["no", "yes"] * 20, "b": ["no", "no", "yes", "yes"] * 10, "c": ["low", "mid"] * 20}
+    table = pf.read_rows(pl.DataFrame(rows), NETWORK)
+    ledger = pf.Ledger(pf.LeakagePropagation(NETWORK, table.length, protect=["a", "b", "c"]), 9.0, base=table)
+    part = pf.read_rows(pl.DataFrame(rows).select("a", "b"), smaller)
+    noise = pf.LeakagePropagation(smaller, part.length).calibrate(pf.Marginals(), 1.0)
+    with pytest.raises(pf.ReleaseRefused, match="calibrated for another network"):
+        pf.release(part, pf.Marginals(), noise, ledger=ledger)
