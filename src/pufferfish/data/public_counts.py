@@ -158,7 +158,8 @@ def _day(layout: Layout, sequences: Sequences) -> float:
         return _DAY
     steps = max(length.steps for length in sequences.length)
     one = float(parse_duration(step, "step").value) if layout.timed and step is not None else 1.0
-    return max(1.0, math.ceil(steps * one / _BLOCKS))
+    part = steps * one / _BLOCKS
+    return max(1.0, math.ceil(part)) if one.is_integer() else part  # times may be in a unit as large as all of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)

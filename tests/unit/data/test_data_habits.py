@@ -157,3 +157,16 @@ def test_one_chain_without_subjects_or_times() -> None:
     assert found.sequences.daily is not None
     assert found.sequences.daily.subjects == ("",)
     assert found.occupancy is None
+
+
+def test_the_unit_of_times_that_are_numbers_makes_no_days() -> None:
+    """A thousand records in one unit of time are ten parts as they are in a thousand units."""
+    states = [*"aabbbacc"] * 125
+    days = []
+    for step in (1, 1 / 1024, 2.5):
+        frame = pl.DataFrame({"t": [i * step for i in range(1000)], "s": states})
+        sequences = read_habits(frame, "s", [1], time="t", max_gap=step).sequences
+        assert sequences.daily is not None
+        days.append(sequences.daily.steps.day.tolist())
+    assert max(days[0]) == 9
+    assert days[0] == days[1] == days[2]
