@@ -94,7 +94,8 @@ def init_command(options: InitOptions) -> None:
         budget = plain_number(_asked("--budget", "Budget of all releases together, ε", "1"))
     budget = positive(budget, "budget")
     if options.protect is not None:
-        stretch_asked(options.protect, (public and public.base.step) or options.protect)
+        step = None if public is None else public.base.step
+        stretch_asked(options.protect, step or options.protect)  # where none is known any length of time will do
     keys: dict[str, Any] = {"model": options.model, "ledger": options.ledger, "budget": budget}
     keys |= {name: value for name in ("protect", "within") if (value := getattr(options, name)) is not None}
     above = options.above
@@ -134,12 +135,12 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
             guess = next((column for column in left if column.lower() in usual), "")
             answer = click.prompt(f"Column of {what}, or nothing ({', '.join(left)})", default=guess)
             given |= {name: answer} if answer else {}
+    if "time" in given and "max_gap" not in given and sys.stdin.isatty():
+        given["max_gap"] = click.prompt("Longest time from one record to the next, such as 1min")
     check_reading(**given)
     public = None
     if "time" in given:
         asked = {name: given[name] for name in ("subject", "time", "time_zone", "ambiguous", "step") if name in given}
-        if "max_gap" not in given and sys.stdin.isatty():
-            given["max_gap"] = click.prompt("Longest time from one record to the next, such as 1min")
         if gap := given.get("max_gap"):
             public = read_lengths(one_or_list(options.tables), **asked, max_gap=gap)
             step = public.base.step

@@ -283,9 +283,7 @@ class LeftOut:
         of_me = runs.chosen(train & mine).transitions(k)
         others = counts - of_me
         own = of_me + self.weights["own"] * others / others.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore"):
-            chain = np.log(own / own.sum(axis=1, keepdims=True))
-        logs["own on runs"][test & mine] = self._by_chain(chain, test & mine)
+        logs["own on runs"][test & mine] = self._by_chain(np.log(own / own.sum(axis=1, keepdims=True)), test & mine)
         of_all = _exits(others)
         for x in range(k):
             of_state = mine & (runs.state == x)
@@ -299,8 +297,7 @@ class LeftOut:
                 logs[f"lasts {weight:g}"][left_out] = _scored(mixture, runs.lasted[left_out], ended)
             for weight in _WEIGHTS:
                 exits = _exits(of_me + weight * of_all)[x][y]
-                with np.errstate(divide="ignore"):
-                    logs[f"leads {weight:g}"][left_out] = np.log(np.where(ended, exits, 1.0))
+                logs[f"leads {weight:g}"][left_out] = np.log(np.where(ended, exits, 1.0))
 
     def _by_chain(self, chain: Array, which: NDArray[np.bool_]) -> Array:
         """Return the log likelihood of some runs under a chain of log probabilities."""
@@ -311,7 +308,7 @@ class LeftOut:
 
 def _sum_of(gained: Array, high: float | None = None) -> Gain:
     """Return the sum of days, for many tests in one up to so high a number of the normal law."""
-    if np.isinf(gained).any():  # what is impossible under all models was seen
+    if not np.isfinite(gained).all():  # what is impossible under all models was seen
         return Gain(np.inf, 0.0)
     days = len(gained)
     if days < (2 if high is None else _FEWEST_DAYS):

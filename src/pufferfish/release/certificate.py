@@ -171,7 +171,7 @@ def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Cer
             members, leakage = proved(claim, named=True)
         if claim.epsilon < leakage < math.inf:
             raise NotApplicableError(
-                f"its noise is proved to tell at most {leakage:.9g} in rounded numbers, a little more than the "
+                f"its noise is proved to tell at most {leakage:.9g} in rounded numbers, more than the "
                 f"{float(claim.epsilon):.9g} that it promises: ask for the certificate when you release with an "
                 "epsilon, whose noise is then the provable one",
                 "certify",

@@ -156,7 +156,7 @@ def rules_on_place(booked: LedgerRecord | None, theta: ThetaRecord) -> Rules:
     yield known_mechanism, "the ledger's mechanism is one of this program's"
     asked, networks = booked.protect, theta.kind == BayesianNetwork.kind
     if isinstance(asked, list):
-        some = networks and 0 < len(set(asked)) == len(asked)
+        some = networks and 0 < len(set(asked)) == len(asked) and set(asked) <= set(theta.members[0]["nodes"])
     elif isinstance(asked, str):
         some = asked == (ROW if networks else SUBJECT)
     else:

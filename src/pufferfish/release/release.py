@@ -435,16 +435,17 @@ def prepare(
         return with_values(replace(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
     zeros = np.zeros((len(cells.names), len(draft.query.labels)), dtype=np.int64)
+    charge: Any = {"data": records, "window": window, "coarsening": coarsening}
+    charge["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
         # one that does not compose the ledger refuses, and says what to do
         trial_place = None if ledger is None or not calibration.composes else place_in(ledger, None)
         fill(zeros, trial_place).check_readable()
     except RecordError as error:
+        if ledger is not None:  # what it refuses it says in its own words
+            ledger.check(calibration, **charge)
         raise inconsistent(error) from error
-
-    charge: Any = {"data": records, "window": window, "coarsening": coarsening}
-    charge["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
 
     def plan() -> tuple[Release, Entry | None]:
         if ledger is None:

@@ -120,7 +120,7 @@ def test_a_release_with_no_room_for_rounding_is_told_how_to_have_a_certificate()
     assert release(*level, "--output", "r.json").exit_code == 0
     found = run("certify", "r.json", "--output", "proof.json")
     assert found.exit_code == 2
-    assert "in rounded numbers, a little more than the 0.4" in found.output
+    assert "in rounded numbers, more than the 0.4" in found.output
     assert "ask for the certificate when you release" in found.output
 
 

@@ -1,5 +1,6 @@
 """Classes that can be defended: what is kept of people of known habits, how many that covers, the command line."""
 
+import math
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from commands import refused, run
 from pufferfish._base.progress import listening
 from pufferfish.cli.fit import defended_lines
 from pufferfish.errors import ParameterError
-from pufferfish.fit.left_out import LeftOut
+from pufferfish.fit.left_out import LeftOut, _sum_of
 from pufferfish.fit.members import Members, noise_of
 
 STEPS = 2_400
@@ -265,3 +266,9 @@ def test_progress_names_the_member_and_moves() -> None:
     own = [share for task, share in seen if task.startswith("everybody's own chain, b (2 of 2): ")]
     assert own
     assert min(own) >= 0.5
+
+
+@pytest.mark.parametrize("day", [math.nan, math.inf, -math.inf])
+def test_what_cannot_be_compared_is_demanded(day: float) -> None:
+    """A day that is impossible under both of two laws says nothing against the larger class."""
+    assert _sum_of(np.array([0.5, day, -1.0])).demanded
